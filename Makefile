@@ -5,9 +5,10 @@ PREFIX ?= /usr/local
 WERROR ?= OFF
 
 RELEASE := build/release
-build := cmake --build --preset
-# Ninja is quiet unless something fails, so that a program's output stands alone.
-quiet := -- --quiet
+# Silent unless something fails, and then on standard error: what a target prints
+# is what its program or its tests say.
+configure = cmake --preset $(1) --log-level=WARNING >/dev/null
+build = cmake --build --preset $(1) -- --quiet >&2
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all test-asan test-tsan bench fuzz coverage lint format install clean program
@@ -28,8 +29,8 @@ help:
 # with tests stays so.
 program:
 	@tools/install-deps build
-	@test -f $(RELEASE)/CMakeCache.txt || cmake --preset release -DMETE_TESTS=OFF --log-level=WARNING
-	@$(build) release --target mete_program $(quiet)
+	@test -f $(RELEASE)/CMakeCache.txt || $(call configure,release -DMETE_TESTS=OFF)
+	@$(call build,release --target mete_program)
 
 run: program
 	@$(RELEASE)/mete replay examples/sample.log --limit "20/1m burst 10"
@@ -39,14 +40,14 @@ bench: program
 
 test:
 	@tools/install-deps test
-	@cmake --preset release -DMETE_TESTS=ON -DMETE_WERROR=$(WERROR) --log-level=WARNING
-	@$(build) release $(quiet)
+	@$(call configure,release -DMETE_TESTS=ON -DMETE_WERROR=$(WERROR))
+	@$(call build,release)
 	@ctest --preset release
 
 test-asan test-tsan: test-%:
 	@tools/install-deps test
-	@cmake --preset $* --log-level=WARNING
-	@$(build) $* $(quiet)
+	@$(call configure,$*)
+	@$(call build,$*)
 	@ctest --preset $*
 
 test-all: test
@@ -55,20 +56,21 @@ test-all: test
 
 fuzz:
 	@tools/install-deps fuzz
-	@cmake --preset fuzz --log-level=WARNING
-	@$(build) fuzz $(quiet)
+	@$(call configure,fuzz)
+	@$(call build,fuzz)
 	@ctest --preset fuzz
 
 coverage:
 	@tools/install-deps coverage
-	@cmake --preset coverage --log-level=WARNING
-	@$(build) coverage $(quiet)
+	@$(call configure,coverage)
+	@$(call build,coverage)
 	@ctest --preset coverage
-	@gcovr --root . --filter src/ --print-summary --html-details build/coverage/index.html build/coverage
+	@gcovr --root . --filter src/ --exclude-directories '.*/mete_interleaved\.dir$$' \
+		--print-summary --html-details build/coverage/index.html build/coverage
 
 lint:
 	@tools/install-deps lint
-	@cmake --preset dev --log-level=WARNING
+	@$(call configure,dev)
 	@tools/lint build/dev
 
 format:
@@ -77,8 +79,8 @@ format:
 
 install:
 	@tools/install-deps build
-	@test -f $(RELEASE)/CMakeCache.txt || cmake --preset release -DMETE_TESTS=OFF --log-level=WARNING
-	@$(build) release --target mete_program --target mete_static --target mete_shared $(quiet)
+	@test -f $(RELEASE)/CMakeCache.txt || $(call configure,release -DMETE_TESTS=OFF)
+	@$(call build,release --target mete_program mete_static mete_shared)
 	@cmake --install $(RELEASE) --prefix $(PREFIX)
 
 clean:

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "base/hash.h"
 
 #define SHARDS 64u /* the usual number: far more locks than cores, few enough to fit the L1 cache */
 
@@ -31,7 +30,7 @@ struct opponent {
     double rate_per_s;
     double burst;
     size_t heads_mask;
-    uint64_t seed;
+    struct mete__secret secret;
 };
 
 static struct node *find(struct node *node, const void *key, size_t key_len)
@@ -75,10 +74,10 @@ static bool take_token(struct node *node, double rate_per_s, double burst, doubl
 
 bool opponent_allow(struct opponent *opponent, const void *key, size_t key_len)
 {
-    XXH128_hash_t hash = XXH3_128bits_withSeed(key, key_len, opponent->seed);
+    struct mete__hash hash = mete__hash_key(&opponent->secret, key, key_len);
     double now_s = (double)(int64_t)(mete_store_now(opponent->clock_store) - opponent->start_ns) * 1e-9;
-    struct shard *shard = &opponent->shards[hash.high64 % SHARDS];
-    struct node **head = &shard->heads[hash.low64 & opponent->heads_mask];
+    struct shard *shard = &opponent->shards[hash.hi % SHARDS];
+    struct node **head = &shard->heads[hash.lo & opponent->heads_mask];
 
     pthread_mutex_lock(&shard->mutex);
     struct node *node = find(*head, key, key_len);
@@ -113,7 +112,7 @@ struct opponent *opponent_create(size_t keys, double rate_per_s, double burst, c
     opponent->rate_per_s = rate_per_s;
     opponent->burst = burst;
     opponent->heads_mask = heads - 1;
-    opponent->seed = (uint64_t)(uintptr_t)opponent;
+    mete__secret_derive(&opponent->secret, (const unsigned char[32]){0}, "opponent", 8);
 
     bool made = true;
     for (size_t i = 0; i < SHARDS; i++) {

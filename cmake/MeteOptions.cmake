@@ -35,6 +35,9 @@ if(METE_DCHECKS)
     add_compile_definitions(METE_DCHECKS=1)
 endif()
 
+# What a program must be linked with to use these objects.
+set(METE_INSTRUMENTATION "")
+
 if(METE_SANITIZE)
     # Objects take the coverage hooks of the fuzzer but not its main function:
     # only the fuzz targets are linked with that.
@@ -42,11 +45,13 @@ if(METE_SANITIZE)
     string(REGEX REPLACE "fuzzer" "fuzzer-no-link" METE_SANITIZE_COMPILED "${METE_SANITIZE}")
     add_compile_options(-fsanitize=${METE_SANITIZE_COMPILED} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${METE_SANITIZE_LINKED})
+    set(METE_INSTRUMENTATION "-fsanitize=${METE_SANITIZE_LINKED}")
 endif()
 
 if(METE_COVERAGE)
     add_compile_options(--coverage -fprofile-update=atomic)
     add_link_options(--coverage)
+    set(METE_INSTRUMENTATION "--coverage")
 endif()
 
 if(METE_LTO)

@@ -24,10 +24,6 @@ endfunction()
 function(mete_room room)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${room}/*.c")
     mete_room_path(${room} ${ARGN})
-    if(NOT sources) # MEANWHILE
-        file(WRITE "${PROJECT_BINARY_DIR}/empty.c" "extern int empty;\n") # MEANWHILE
-        set(sources "${PROJECT_BINARY_DIR}/empty.c") # MEANWHILE
-    endif() # MEANWHILE
     add_library(mete_${room} OBJECT ${sources})
     set_target_properties(mete_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_include_directories(mete_${room} PRIVATE "${METE_ROOMS_DIR}/${room}" "${PROJECT_SOURCE_DIR}/include")

@@ -55,7 +55,7 @@ struct mete__bench_report {
     size_t check_count;
     char names[3 * METE__BENCH_CHECKS_MAX][METE__BENCH_NAME_SIZE];
     size_t name_count;
-    char machine[192];
+    char machine[768];
     char clock[96];
     size_t runs;
     const char *failure; /* why a measurement was not what it claims to be; NULL when all were */

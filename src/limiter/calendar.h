@@ -37,8 +37,9 @@ struct mete__calendar_span {
 };
 
 /* False, and nothing written, when unit is not a calendar unit or unix_s lies
- * outside 0..METE__CALENDAR_END_S - 1.  Cost: some binary searches in the zone,
- * 50 to 200 ns; callers on the decision path keep the last span. */
+ * outside 0..METE__CALENDAR_END_S - 1.  Cost: one binary search in the
+ * zone for minutes and hours, three otherwise; callers on the decision path
+ * keep the last span. */
 bool mete__calendar_window(const struct mete__zone *zone, enum mete_alignment unit, int64_t unix_s,
                            struct mete__calendar_span *out);
 

@@ -48,14 +48,17 @@ struct mete__zone {
  * the environment variable TZDIR names, else in /usr/share/zoneinfo.  "" and
  * "UTC" need no file.  Reads a file: not for the decision path.
  *
- * METE_EINVAL    not a zone name (empty part, "..", a leading "/", 40 bytes or
- *                more, a byte other than letters, digits, "_+-./"), or no such zone
+ * METE_EINVAL    not a zone name (mete__zone_is_name), or no such zone
  * METE_ENOTSUP   a zone that counts leap seconds ("right/...")
  * METE_ECORRUPT  the file is not a time zone, is damaged or above 64 KiB
  * METE_EIO       the file is there but cannot be read
  * METE_ENOMEM    no memory
  */
 mete_status mete__zone_open(const char *name, struct mete__zone **out);
+
+/* True when name could be that of a file of the folder: parts of letters, digits
+ * and "_+-." between slashes, up to 39 bytes in all. */
+bool mete__zone_is_name(const char *name);
 
 /* Makes a zone from the bytes of a TZif file.  Takes at most 16 bytes of memory
  * per 5 bytes of the file, and 5 KiB.  METE_ECORRUPT, METE_ENOTSUP, METE_ENOMEM. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the name of a time zone to the bytes of its file. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,9 +28,8 @@ static bool is_name_part(const struct mete__text *part)
     return !mete__text_is_empty(part) && part->at[0] != '.';
 }
 
-/* Parts between slashes, none of them empty or starting with a dot: the path
- * stays inside the folder. */
-static bool is_name(const char *name)
+/* No part is empty or starts with a dot, so that the path stays inside the folder. */
+bool mete__zone_is_name(const char *name)
 {
     size_t len = strnlen(name, METE_TIME_ZONE_SIZE);
     if (len == METE_TIME_ZONE_SIZE) {
@@ -64,8 +64,8 @@ static mete_status open_status(int error)
 static mete_status open_file(const char *name, int *out)
 {
     const char *folder = secure_getenv("TZDIR");
-    int folder_fd = open(folder != NULL && folder[0] != '\0' ? folder : ZONE_FOLDER,
-                         O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder_fd =
+        open(folder != NULL && folder[0] != '\0' ? folder : ZONE_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder_fd < 0) {
         return open_status(errno);
     }
@@ -106,10 +106,10 @@ mete_status mete__zone_open(const char *name, struct mete__zone **out)
     if (name[0] == '\0' || strcmp(name, "UTC") == 0) {
         return mete__zone_create_utc(out);
     }
-    if (!is_name(name)) {
+    if (!mete__zone_is_name(name)) {
         return METE_EINVAL;
     }
-    int fd;
+    int fd = -1;
     mete_status status = open_file(name, &fd);
     if (status != METE_OK) {
         return status;

@@ -156,3 +156,13 @@ def tsv_rows(random, lines):
     for second in moments(random, lines, START, 1):
         out.append(f"{second}\t{address(random, 40)}\t{cost(random)}".encode())
     return b"\n".join(out) + b"\n"
+
+
+def edge_rows(random, lines):
+    """Times within nanoseconds of whole seconds: where windows end and buckets have just refilled."""
+    out = [b"when,client,units"]
+    for second in moments(random, lines, START, 1):
+        time_ns = second * NS + random.choice((0, 0, -1, 1, 2, -7, 7, -511, 511, 512, random.randint(-600, 600)))
+        client, units = random.randint(0, 1), random.choice((1, 30, 300, 300))
+        out.append(f"{time_ns // NS}.{time_ns % NS:09d},{client},{units}".encode())
+    return b"\n".join(out) + b"\n"

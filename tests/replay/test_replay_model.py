@@ -48,6 +48,12 @@ COST_LIMITS = (
     "sliding_window 20000/1s", "sliding_window 250000/1m", "sliding_window 2000000/1h",
     "sliding_log 9000/1s", "sliding_log 100000/1m", "sliding_log 1000000/1h",
 )
+EDGE_LIMITS = (
+    "300/1s", "301/1s burst 600", "1/s burst 300", "leaky_bucket 7/13s burst 350", "fixed_window 303/4s",
+    "fixed_window 1000/3s anchored", "fixed_window 1000/10s anchored", "fixed_window 600/1s anchored",
+    "fixed_window 2/5s anchored", "fixed_window 1000/day calendar zone Europe/Berlin",
+    "sliding_window 400/5s", "sliding_window 1000/7s", "sliding_log 400/5s", "sliding_log 1000/7s",
+)
 REAL_LOGS = (  # name, fields, lines, requests, keys, most requests of a key, limits; the counts are the publisher's
     ("elastic_apache_combined.log.gz", {}, 10000, 10000, 1753, 482, UNIT_LIMITS),
     ("erddap_nginx_combined_broken.log.gz", {}, 16275, 10479, 917, 4650, UNIT_LIMITS),
@@ -180,6 +186,10 @@ class SyntheticLogs(ReplayCase):
     def test_json_lines(self):
         path = self.file("rows.jsonl", synthetic.json_lines(self.random, 2000))
         self.compare([path], {"key": "key", "time": "when", "cost": "units"}, UNIT_LIMITS)
+
+    def test_within_nanoseconds_of_an_edge(self):
+        path = self.file("edges.csv", synthetic.edge_rows(self.random, 4000))
+        self.compare([path], {"key": "client", "time": "when", "cost": "units"}, EDGE_LIMITS)
 
     def test_random_limits(self):
         path = self.file("random.jsonl", synthetic.json_lines(self.random, 1000))

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/os.h on Linux (and, but for the advice calls, any POSIX system). */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/os.h"
+
+mete_status mete__os_random(void *bytes, size_t len)
+{
+    unsigned char *at = bytes;
+    while (len > 0) {
+        ssize_t got = getrandom(at, len, 0);
+        if (got < 0 && errno != EINTR) {
+            return METE_EIO;
+        }
+        if (got > 0) {
+            at += got;
+            len -= (size_t)got;
+        }
+    }
+    return METE_OK;
+}
+
+uint64_t mete__os_boot_id(void)
+{
+    char text[64];
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t len = -1;
+    if (fd >= 0) {
+        len = read(fd, text, sizeof text);
+        close(fd);
+    }
+    if (len <= 0) {
+        return 1; /* unknown: one boot for ever; the wall clock is then not asked */
+    }
+    uint64_t id = mete__hash_check(text, (size_t)len);
+    return id != 0 ? id : 1;
+}
+
+/* Maps with room to spare, then gives back what is before and after. */
+static mete_status map_aligned(size_t bytes, size_t align, int fd, void **out)
+{
+    size_t room = bytes + align;
+    if (room < bytes) {
+        return METE_ENOMEM;
+    }
+    unsigned char *at = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) {
+        return METE_ENOMEM;
+    }
+    unsigned char *start = at + (align - (uintptr_t)at % align) % align;
+    int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED) | MAP_FIXED;
+    void *mapped = mmap(start, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (mapped == MAP_FAILED) {
+        munmap(at, room);
+        return METE_ENOMEM;
+    }
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *end = start + (bytes + page - 1) / page * page;
+    if (start > at) {
+        munmap(at, (size_t)(start - at));
+    }
+    if (at + room > end) {
+        munmap(end, (size_t)(at + room - end));
+    }
+    *out = start;
+    return METE_OK;
+}
+
+mete_status mete__os_map_private(size_t bytes, size_t align, void **out)
+{
+    return map_aligned(bytes, align, -1, out);
+}
+
+void mete__os_unmap(void *at, size_t bytes)
+{
+    munmap(at, bytes);
+}
+
+void mete__os_want_huge_pages(void *at, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    madvise(at, bytes, MADV_HUGEPAGE);
+#else
+    (void)at;
+    (void)bytes;
+#endif
+}
+
+void mete__os_prefault(void *at, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0) {
+        return;
+    }
+#endif
+    volatile unsigned char *byte = at; /* private and still all zero: writing zeros changes nothing */
+    for (size_t i = 0; i < bytes; i += 4096) {
+        byte[i] = 0;
+    }
+}
+
+mete_status mete__os_file_open(const char *path, struct mete__os_file *file, bool *is_absent,
+                               const struct mete__why *why)
+{
+    struct stat info;
+    *is_absent = false;
+    file->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (file->fd < 0) {
+        *is_absent = errno == ENOENT;
+        return *is_absent ? METE_OK : mete__fail(why, METE_EIO, "path: cannot open '%s': %s", path, strerror(errno));
+    }
+    if (fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        mete__os_file_close(file);
+        return mete__fail(why, METE_EIO, "path: '%s' is not a regular file", path);
+    }
+    file->bytes = (uint64_t)info.st_size;
+    return METE_OK;
+}
+
+void mete__os_file_close(struct mete__os_file *file)
+{
+    if (file->fd >= 0) {
+        close(file->fd);
+        file->fd = -1;
+    }
+}
+
+static bool write_head(int fd, const unsigned char *head, size_t len)
+{
+    for (size_t done = 0; done < len;) {
+        ssize_t put = pwrite(fd, head + done, len - done, (off_t)done);
+        if (put < 0 && errno != EINTR) {
+            return false;
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
+mete_status mete__os_file_publish(const char *path, uint64_t bytes, const void *head, size_t head_len,
+                                  const struct mete__why *why)
+{
+    mete_status status = METE_OK;
+    size_t room = strlen(path) + sizeof ".XXXXXX";
+    char *temporary = malloc(room);
+    if (temporary == NULL) {
+        return mete__fail(why, METE_ENOMEM, "no memory");
+    }
+    snprintf(temporary, room, "%s.XXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        status = mete__fail(why, METE_EIO, "path: cannot create '%s': %s", path, strerror(errno));
+        free(temporary);
+        return status;
+    }
+    int failure = posix_fallocate(fd, 0, (off_t)bytes);
+    if (failure != 0) {
+        status = mete__fail(why, METE_EIO, "path: cannot reserve %llu bytes for '%s': %s", (unsigned long long)bytes,
+                            path, strerror(failure));
+    } else if (!write_head(fd, head, head_len) || fsync(fd) != 0) {
+        status = mete__fail(why, METE_EIO, "path: cannot write '%s': %s", path, strerror(errno));
+    } else if (link(temporary, path) != 0 && errno != EEXIST) {
+        status = mete__fail(why, METE_EIO, "path: cannot create '%s': %s", path, strerror(errno));
+    }
+    unlink(temporary);
+    close(fd);
+    free(temporary);
+    return status;
+}
+
+bool mete__os_file_read_head(const struct mete__os_file *file, void *head, size_t len)
+{
+    unsigned char *at = head;
+    for (size_t done = 0; done < len;) {
+        ssize_t got = pread(file->fd, at + done, len - done, (off_t)done);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+mete_status mete__os_map_file(const struct mete__os_file *file, size_t align, void **out, const struct mete__why *why)
+{
+    if (file->bytes > SIZE_MAX / 2 || map_aligned((size_t)file->bytes, align, file->fd, out) != METE_OK) {
+        return mete__fail(why, METE_EIO, "path: cannot map the file: %s", strerror(errno));
+    }
+    return METE_OK;
+}
+
+void mete__os_on_fork(void (*in_child)(void))
+{
+    pthread_atfork(NULL, NULL, in_child);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One decision: where algorithm and table meet.
+ *
+ * The cell is loaded, the pure step is run on its word, and tag and word are
+ * published by one swap: the linearization point of a charge.  A denial is
+ * linearized at its load.  A swap that fails starts again from the table.
+ */
+#ifndef METE_LIMITER_DECIDE_H
+#define METE_LIMITER_DECIDE_H
+
+#include "limiter/limiter.h"
+
+enum mete__op { METE__OP_TAKE, METE__OP_PEEK, METE__OP_RESERVE, METE__OP_REFUND };
+
+struct mete__ask {
+    enum mete__op op;
+    uint64_t cost;
+    uint64_t now_ns;      /* never METE_NOW */
+    uint64_t wait_ns_max;
+    bool is_own_now; /* now_ns was read from the store's clock by us */
+};
+
+/*
+ * The time an absent key begins at.  The clock is read again, after the search
+ * that found nothing, and never before the last takeover nearby: else a thread
+ * that slept could start a key full at an old time (table/claim.c).  A mark
+ * beyond our own clock was made by a caller's time and is not believed:
+ * *not_before_max_ns.
+ */
+uint64_t mete__begin_ns(mete_limiter *limiter, const struct mete__ask *ask, const struct mete__table *table,
+                        const struct mete__slot *slot, uint64_t *not_before_max_ns);
+
+/* Any algorithm, any op; fills *out. */
+void mete__decide(mete_limiter *limiter, const struct mete__ask *ask, struct mete__hash hash,
+                  struct mete_decision *out);
+
+/* The same for sliding logs (decide_log.c). */
+void mete__decide_log(mete_limiter *limiter, const struct mete__history *history, const struct mete__ask *ask,
+                      struct mete__hash hash, struct mete_decision *out);
+
+/*
+ * The hot path: take on a bucket's key that is in the table under the rule in
+ * force.  Returns 1 allowed, 0 denied, -1 not such a case (nothing was done).
+ * *word and *tick are for mete__describe_bucket.
+ */
+static inline int mete__take_bucket(mete_limiter *limiter, const struct mete__rule *rule,
+                                    const struct mete__slot *slot, uint64_t cost, uint64_t now_ns, uint64_t *word,
+                                    uint64_t *tick)
+{
+    struct mete__pair seen;
+    uint64_t now_tick = mete__ticks_floor(&rule->profile.ticks, now_ns);
+    *tick = now_tick;
+    for (;;) {
+        struct mete__pair *cell = mete__table_find(&limiter->table, slot, &seen);
+        if (__builtin_expect(cell == NULL || (seen.lo & METE__SCALE_MASK) != rule->scale_id, 0)) {
+            return -1;
+        }
+        *word = seen.hi;
+        if (!mete__gcra_admits(&rule->profile, seen.hi, cost, now_ns, now_tick, word)) {
+            return 0;
+        }
+        if (__builtin_expect(mete__pair_cas_full(cell, &seen, (struct mete__pair){seen.lo, *word}), 1)) {
+            return 1;
+        }
+        mete__table_count(&limiter->table, METE__COUNT_SWAP_RETRIES);
+    }
+}
+
+#endif

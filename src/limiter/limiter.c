@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a limiter, and changing its limit while calls run. */
+#include "limiter/limiter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "algorithm/convert.h"
+#include "base/assert.h"
+
+void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out)
+{
+    uint64_t which;
+    do {
+        which = mete__load_u64_acquire(&limiter->which);
+        const struct mete__history *from = &limiter->histories[which % 2];
+        out->current = __atomic_load_n(&from->current, __ATOMIC_ACQUIRE);
+        out->count = mete__min_u64(mete__load_u64_acquire(&from->count), METE__CHANGES_MAX);
+        for (uint64_t i = 0; i < out->count; i++) {
+            out->changes[i].before = __atomic_load_n(&from->changes[i].before, __ATOMIC_ACQUIRE);
+            out->changes[i].at_ns = mete__load_u64_acquire(&from->changes[i].at_ns);
+        }
+    } while (mete__load_u64_acquire(&limiter->which) != which);
+}
+
+/* Writes the next history where nobody reads, then flips.  The mutex is held. */
+static void publish_history(mete_limiter *limiter, const struct mete__history *next)
+{
+    uint64_t which = limiter->which + 1;
+    struct mete__history *to = &limiter->histories[which % 2];
+    __atomic_store_n(&to->current, next->current, __ATOMIC_RELEASE);
+    for (uint64_t i = 0; i < next->count; i++) {
+        __atomic_store_n(&to->changes[i].before, next->changes[i].before, __ATOMIC_RELEASE);
+        mete__store_u64_release(&to->changes[i].at_ns, next->changes[i].at_ns);
+    }
+    mete__store_u64_release(&to->count, next->count);
+    mete__store_u64_release(&limiter->which, which);
+    __atomic_store_n(&limiter->rule, next->current, __ATOMIC_RELEASE);
+}
+
+static uint64_t convert_at(struct mete__rule *from, struct mete__rule *to, uint64_t word, uint64_t settled_ns)
+{
+    struct mete__moment from_at = mete__rule_moment(from, word, settled_ns);
+    struct mete__moment to_at = mete__rule_moment(to, mete__kind_is_calendar(from->profile.scale.kind) ? word : 0,
+                                                  settled_ns);
+    return mete__convert(&from->profile, &to->profile, word, &from_at, &to_at);
+}
+
+uint64_t mete__history_walk(const struct mete__history *history, uint64_t index, uint64_t word, uint64_t now_ns)
+{
+    for (uint64_t i = index; i < history->count; i++) {
+        struct mete__rule *to = mete__history_after(history, i);
+        if (to->profile.scale.kind == METE__KIND_LOG || history->changes[i].before->profile.scale.kind == METE__KIND_LOG) {
+            return 0; /* logs keep their own; limiter/log.c carries over from here */
+        }
+        word = convert_at(history->changes[i].before, to, word, mete__min_u64(history->changes[i].at_ns, now_ns));
+    }
+    return word;
+}
+
+uint64_t mete__limiter_rescale(const mete_limiter *limiter, const struct mete__history *history,
+                               struct mete__pair cell, uint64_t now_ns)
+{
+    uint64_t scale_id = cell.lo & METE__SCALE_MASK;
+    for (uint64_t i = history->count; i-- > 0;) {
+        if (history->changes[i].before->scale_id == scale_id) {
+            return mete__history_walk(history, i, cell.hi, now_ns);
+        }
+    }
+    /* A scale from before our time: settled when we began. */
+    struct mete__rule *first = history->count > 0 ? history->changes[0].before : history->current;
+    uint64_t began_ns = history->count > 0 && history->count == METE__CHANGES_MAX ? history->changes[0].at_ns
+                                                                                  : limiter->created_ns;
+    struct mete__rule unknown = {.limit = first->limit, .zone = first->zone};
+    const struct mete__profile *profile = mete__rules_profile(limiter->store, scale_id, &unknown.profile);
+    if (profile == NULL || first->profile.scale.kind == METE__KIND_LOG) {
+        return 0;
+    }
+    unknown.profile = *profile;
+    if (mete__kind_is_calendar(profile->scale.kind)) {
+        unknown.limit.alignment =
+            (enum mete_alignment)(profile->scale.kind - METE__KIND_FIXED_CALENDAR + METE_ALIGN_MINUTE);
+    }
+    uint64_t word = convert_at(&unknown, first, cell.hi, mete__min_u64(began_ns, now_ns));
+    return mete__history_walk(history, 0, word, now_ns);
+}
+
+/* --- life ------------------------------------------------------------------ */
+
+static mete_status check_create(mete_store *store, const char *name, const struct mete_limit *limit,
+                                mete_limiter **out, const struct mete__why *why)
+{
+    if (store == NULL || out == NULL || limit == NULL) {
+        return mete__fail(why, METE_EINVAL, "%s: missing", store == NULL ? "store" : out == NULL ? "out" : "limit");
+    }
+    if (name == NULL || name[0] == 0 || strnlen(name, METE__NAME_MAX + 1) > METE__NAME_MAX) {
+        return mete__fail(why, METE_EINVAL, "name: must have 1 to 255 bytes");
+    }
+    return METE_OK;
+}
+
+static mete_status find_rule(mete_limiter *limiter, const struct mete_limit *limit, struct mete__rule **rule,
+                             const struct mete__why *why)
+{
+    struct mete__log *log = NULL;
+    pthread_mutex_lock(&limiter->store->mutex);
+    mete_status status = mete__rule_intern(limiter->store, limit, rule, why);
+    if (status == METE_OK && (*rule)->profile.scale.kind == METE__KIND_LOG) {
+        status = mete__log_acquire(limiter, (*rule)->profile.capacity, (*rule)->profile.scale.period, &log, why);
+    }
+    pthread_mutex_unlock(&limiter->store->mutex);
+    if (status == METE_OK && log != NULL) {
+        __atomic_store_n(&limiter->log, log, __ATOMIC_RELEASE);
+    }
+    return status;
+}
+
+mete_status mete_limiter_create_why(mete_store *store, const char *name, const struct mete_limit *limit,
+                                    mete_limiter **out, char *why, size_t why_size)
+{
+    struct mete__why reason = {why, why_size};
+    struct mete__history history = {0};
+    mete_status status = check_create(store, name, limit, out, &reason);
+    if (status != METE_OK) {
+        return status;
+    }
+    mete_limiter *limiter = aligned_alloc(64, (sizeof *limiter + 63) / 64 * 64);
+    if (limiter == NULL) {
+        return mete__fail(&reason, METE_ENOMEM, "no memory");
+    }
+    memset(limiter, 0, sizeof *limiter);
+    limiter->table = store->table;
+    limiter->store = store;
+    pthread_mutex_init(&limiter->mutex, NULL);
+    mete__secret_derive(&limiter->secret, store->table.header->fixed.secret, name, strlen(name));
+    limiter->name_hash = mete__hash_key(&limiter->secret, name, strlen(name)).lo;
+    limiter->created_ns = mete__store_now(store);
+    status = find_rule(limiter, limit, &history.current, &reason);
+    if (status != METE_OK) {
+        mete_limiter_destroy(limiter);
+        return status;
+    }
+    publish_history(limiter, &history);
+    *out = limiter;
+    return METE_OK;
+}
+
+mete_status mete_limiter_create(mete_store *store, const char *name, const struct mete_limit *limit,
+                                mete_limiter **out)
+{
+    return mete_limiter_create_why(store, name, limit, out, NULL, 0);
+}
+
+void mete_limiter_destroy(mete_limiter *limiter)
+{
+    if (limiter != NULL) {
+        pthread_mutex_destroy(&limiter->mutex);
+        free(limiter);
+    }
+}
+
+mete_status mete_limiter_limit(const mete_limiter *limiter, struct mete_limit *out)
+{
+    if (limiter == NULL || out == NULL) {
+        return METE_EINVAL;
+    }
+    *out = mete__limiter_rule(limiter)->limit;
+    return METE_OK;
+}
+
+static void remember(struct mete__history *history, struct mete__rule *next, uint64_t at_ns)
+{
+    if (history->count == METE__CHANGES_MAX) {
+        memmove(history->changes, history->changes + 1, (METE__CHANGES_MAX - 1) * sizeof history->changes[0]);
+        history->count--;
+    }
+    history->changes[history->count++] = (struct mete__change){history->current, at_ns};
+    history->current = next;
+}
+
+mete_status mete_limiter_set_limit(mete_limiter *limiter, const struct mete_limit *limit)
+{
+    struct mete__why nowhere = {NULL, 0};
+    struct mete__rule *next;
+    if (limiter == NULL || limit == NULL) {
+        return METE_EINVAL;
+    }
+    pthread_mutex_lock(&limiter->mutex);
+    mete_status status = find_rule(limiter, limit, &next, &nowhere);
+    if (status == METE_OK && next != mete__limiter_rule(limiter)) {
+        struct mete__history history;
+        mete__limiter_history(limiter, &history);
+        remember(&history, next, mete__store_now(limiter->store));
+        publish_history(limiter, &history);
+    }
+    pthread_mutex_unlock(&limiter->mutex);
+    return status;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A limiter: a name, the secret its keys are hashed with, and the rule in force
+ * with the changes that led to it.
+ *
+ * rule is what the hot path reads: one pointer to something immutable.  The
+ * history is for cells written under an earlier rule.  It is kept twice: a
+ * change is prepared in the copy nobody reads, then `which` is flipped, then
+ * rule is stored.  A reader copies and looks whether `which` moved; so it waits
+ * for nobody, however long a changer is stopped.  While a change is under way a
+ * decision may go by either rule.
+ */
+#ifndef METE_LIMITER_LIMITER_H
+#define METE_LIMITER_LIMITER_H
+
+#include <mete/mete.h>
+
+#include "limiter/log.h"
+#include "limiter/rule.h"
+#include "limiter/store.h"
+
+#define METE__CHANGES_MAX 8u
+#define METE__NAME_MAX 255u
+
+struct mete__change {
+    struct mete__rule *before; /* the rule that was in force until ... */
+    uint64_t at_ns;            /* ... this store time */
+};
+
+struct mete__history {
+    struct mete__rule *current;
+    uint64_t count;
+    struct mete__change changes[METE__CHANGES_MAX]; /* oldest first */
+};
+
+struct mete_limiter {
+    struct mete__table table; /* a copy of the store's: it never changes */
+    struct mete__rule *rule;  /* acquire; pairs with the release in limiter.c */
+    mete_store *store;
+    struct mete__secret secret;
+    uint64_t which; /* the history in force: histories[which % 2] */
+    struct mete__history histories[2];
+    uint64_t created_ns;
+    uint64_t name_hash;
+    struct mete__log *log; /* sliding logs: the mapping in use; acquire */
+    pthread_mutex_t mutex; /* set_limit */
+};
+
+static inline struct mete__rule *mete__limiter_rule(const mete_limiter *limiter)
+{
+    return __atomic_load_n(&limiter->rule, __ATOMIC_ACQUIRE);
+}
+
+static inline struct mete__log *mete__limiter_log(const mete_limiter *limiter)
+{
+    return __atomic_load_n(&limiter->log, __ATOMIC_ACQUIRE);
+}
+
+/* A consistent copy of the history in force. */
+void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out);
+
+/* What a cell written under an earlier scale means under history->current. */
+uint64_t mete__limiter_rescale(const mete_limiter *limiter, const struct mete__history *history,
+                               struct mete__pair cell, uint64_t now_ns);
+
+/*
+ * Walks a key's debt through the changes after `index` (the rule before that
+ * change is *rule, its word *word), each settled at its time or now.
+ */
+uint64_t mete__history_walk(const struct mete__history *history, uint64_t index, uint64_t word, uint64_t now_ns);
+
+/* The rule that took over at a change. */
+static inline struct mete__rule *mete__history_after(const struct mete__history *history, uint64_t index)
+{
+    return index + 1 < history->count ? history->changes[index + 1].before : history->current;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A public request, checked and made ready for decide.h. */
+#ifndef METE_LIMITER_REQUEST_H
+#define METE_LIMITER_REQUEST_H
+
+#include "limiter/decide.h"
+
+static inline mete_status mete__request_check(const mete_limiter *limiter, const struct mete_request *request,
+                                              const struct mete_decision *out)
+{
+    if (limiter == NULL || request == NULL || out == NULL || (request->key == NULL && request->key_len != 0)) {
+        return METE_EINVAL;
+    }
+    return request->now_ns > METE_TIME_MAX && request->now_ns != METE_NOW ? METE_ERANGE : METE_OK;
+}
+
+static inline struct mete__ask mete__request_ask(mete_limiter *limiter, const struct mete_request *request,
+                                                 enum mete__op op)
+{
+    bool is_own_now = request->now_ns == METE_NOW;
+    return (struct mete__ask){.op = op,
+                              .cost = request->cost,
+                              .now_ns = is_own_now ? mete__store_now(limiter->store) : request->now_ns,
+                              .wait_ns_max = request->wait_ns_max,
+                              .is_own_now = is_own_now};
+}
+
+/* mete__take_bucket with its whole decision; false: not such a case. */
+static inline bool mete__take_bucket_whole(mete_limiter *limiter, const struct mete__rule *rule,
+                                           const struct mete__slot *slot, uint64_t cost, uint64_t now_ns,
+                                           struct mete_decision *out)
+{
+    const struct mete__profile *profile = &rule->profile;
+    uint64_t word;
+    uint64_t tick;
+    int taken = mete__take_bucket(limiter, rule, slot, cost, now_ns, &word, &tick);
+    if (__builtin_expect(taken < 0, 0)) {
+        return false;
+    }
+    out->allowed = taken != 0;
+    out->limit = profile->capacity;
+    out->remaining = mete__gcra_remaining(profile, word, tick);
+    out->wait_ns = 0;
+    out->retry_after_ns = 0;
+    out->reset_after_ns = mete__gcra_reset_after(profile, word, now_ns, tick);
+    if (taken == 0) {
+        out->retry_after_ns = cost > profile->capacity
+                                  ? METE_NEVER
+                                  : mete__gcra_wait_for_room(profile, word, cost, now_ns, tick);
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "limiter/rule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "limiter/calendar.h"
+#include "limiter/store.h"
+#include "table/scales.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* A scale as the table keeps it: two bits of the kind above each of 62. */
+static struct mete__pair scale_pack(const struct mete__scale *scale)
+{
+    return (struct mete__pair){scale->count | (uint64_t)(scale->kind & 3) << 62,
+                               scale->period | (uint64_t)(scale->kind >> 2) << 62};
+}
+
+static struct mete__scale scale_unpack(struct mete__pair pair)
+{
+    uint64_t mask = (UINT64_C(1) << 62) - 1;
+    return (struct mete__scale){.count = pair.lo & mask,
+                                .period = pair.hi & mask,
+                                .kind = (unsigned)(pair.lo >> 62 | (pair.hi >> 62) << 2)};
+}
+
+mete_status mete_limit_check(const struct mete_limit *limit, char *why, size_t why_size)
+{
+    struct mete__why reason = {why, why_size};
+    struct mete__profile profile;
+    struct mete__zone *zone = NULL;
+    const char *sentence;
+    if (limit == NULL) {
+        return mete__fail(&reason, METE_EINVAL, "limit: missing");
+    }
+    mete_status status = mete__profile_init(&profile, limit, &sentence);
+    if (status != METE_OK) {
+        return mete__fail(&reason, status, "%s", sentence);
+    }
+    if (mete__kind_is_calendar(profile.scale.kind)) {
+        status = mete__zone_open(limit->time_zone, &zone);
+        mete__zone_destroy(zone);
+        if (status != METE_OK) {
+            return mete__fail(&reason, status == METE_ENOMEM ? METE_ENOMEM : METE_EINVAL,
+                              "time_zone: '%s' is not known on this machine", limit->time_zone);
+        }
+    }
+    return METE_OK;
+}
+
+/* Fields that mean nothing here are made equal, so that equal limits are. */
+static struct mete_limit normal(const struct mete_limit *limit)
+{
+    struct mete_limit clean = {.algorithm = limit->algorithm,
+                               .count = limit->count,
+                               .period_ns = limit->period_ns,
+                               .burst = limit->burst,
+                               .alignment = limit->alignment};
+    strcpy(clean.time_zone, limit->time_zone);
+    return clean;
+}
+
+static struct mete__rule **find(struct mete__rules *rules, const struct mete_limit *limit)
+{
+    struct mete__rule **at = &rules->chains[mete__hash_check(limit, sizeof *limit) % METE__RULE_CHAINS];
+    while (*at != NULL && memcmp(&(*at)->limit, limit, sizeof *limit) != 0) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static mete_status give_scale(struct mete_store *store, struct mete__rule *rule, const struct mete__why *why)
+{
+    if (rule->profile.scale.kind == METE__KIND_LOG) {
+        return METE_OK;
+    }
+    rule->scale_id = mete__scales_intern(&store->table, scale_pack(&rule->profile.scale));
+    if (rule->scale_id == 0) {
+        return mete__fail(why, METE_EFULL, "limit: the store knows 65,535 distinct rates already");
+    }
+    const struct mete__profile **known = &store->rules.by_scale[rule->scale_id];
+    if (*known == NULL) {
+        __atomic_store_n(known, &rule->profile, __ATOMIC_RELEASE); /* pairs with mete__rules_profile */
+    }
+    return METE_OK;
+}
+
+mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit *limit, struct mete__rule **out,
+                              const struct mete__why *why)
+{
+    char sentence[256];
+    const char *unused;
+    mete_status status = mete_limit_check(limit, sentence, sizeof sentence);
+    if (status != METE_OK) {
+        return mete__fail(why, status, "%s", sentence);
+    }
+    struct mete_limit clean = normal(limit);
+    struct mete__rule **at = find(&store->rules, &clean);
+    if (*at != NULL) {
+        *out = *at;
+        return METE_OK;
+    }
+    if (store->rules.count == METE__RULES_MAX) {
+        return mete__fail(why, METE_EFULL, "limit: this process has used 65,535 distinct limits in this store");
+    }
+    struct mete__rule *rule = aligned_alloc(64, (sizeof *rule + 63) / 64 * 64);
+    if (rule == NULL) {
+        return mete__fail(why, METE_ENOMEM, "no memory");
+    }
+    memset(rule, 0, sizeof *rule);
+    rule->limit = clean;
+    status = mete__profile_init(&rule->profile, &clean, &unused);
+    if (status == METE_OK && mete__kind_is_calendar(rule->profile.scale.kind)) {
+        status = mete__zone_open(clean.time_zone, &rule->zone);
+    }
+    if (status == METE_OK) {
+        status = give_scale(store, rule, why);
+    }
+    if (status != METE_OK) {
+        mete__zone_destroy(rule->zone);
+        free(rule);
+        return status;
+    }
+    *at = rule;
+    store->rules.count++;
+    *out = rule;
+    return METE_OK;
+}
+
+mete_status mete__rules_learn(struct mete_store *store)
+{
+    unsigned found = 0;
+    for (uint64_t pass = 0; pass < 2; pass++) {
+        unsigned filled = 0;
+        for (uint64_t id = 1; id < METE__SCALES; id++) {
+            struct mete__scale scale = scale_unpack(mete__scales_get(&store->table, id));
+            if (!mete__scale_is_valid(&scale)) {
+                continue;
+            }
+            if (pass == 1 && filled < found) {
+                mete__profile_of_scale(&store->rules.extra[filled], &scale);
+                store->rules.by_scale[id] = &store->rules.extra[filled];
+            }
+            filled++;
+        }
+        if (pass == 0 && filled == 0) {
+            return METE_OK;
+        }
+        if (pass == 0) {
+            found = filled;
+            store->rules.extra = calloc(found, sizeof *store->rules.extra);
+            if (store->rules.extra == NULL) {
+                return METE_ENOMEM;
+            }
+        }
+    }
+    return METE_OK;
+}
+
+void mete__rules_clear(struct mete__rules *rules)
+{
+    for (unsigned i = 0; i < METE__RULE_CHAINS; i++) {
+        while (rules->chains[i] != NULL) {
+            struct mete__rule *rule = rules->chains[i];
+            rules->chains[i] = rule->next;
+            mete__zone_destroy(rule->zone);
+            free(rule);
+        }
+    }
+    free(rules->extra);
+}
+
+const struct mete__profile *mete__rules_profile(struct mete_store *store, uint64_t scale_id,
+                                                struct mete__profile *scratch)
+{
+    const struct mete__profile *known = __atomic_load_n(&store->rules.by_scale[scale_id], __ATOMIC_ACQUIRE);
+    if (known != NULL) {
+        return known;
+    }
+    struct mete__scale scale = scale_unpack(mete__scales_get(&store->table, scale_id));
+    if (!mete__scale_is_valid(&scale)) {
+        return NULL;
+    }
+    mete__profile_of_scale(scratch, &scale);
+    return scratch;
+}
+
+static struct mete__span span_of(struct mete__rule *rule, uint64_t at_ns)
+{
+    struct mete__pair cached = mete__pair_load_acquire(&rule->span_cache);
+    if (cached.lo <= at_ns && at_ns < cached.hi) {
+        return (struct mete__span){cached.lo, cached.hi};
+    }
+    struct mete__calendar_span span;
+    if (!mete__calendar_window(rule->zone, rule->limit.alignment, (int64_t)(at_ns / NS_PER_S), &span)) {
+        return (struct mete__span){at_ns, at_ns}; /* a time beyond the calendar: no word is in such a window */
+    }
+    struct mete__pair fresh = {span.start_s < 0 ? 0 : (uint64_t)span.start_s * NS_PER_S,
+                               (uint64_t)span.end_s * NS_PER_S};
+    mete__pair_cas_full(&rule->span_cache, &cached, fresh); /* losing to another is as good */
+    return (struct mete__span){fresh.lo, fresh.hi};
+}
+
+struct mete__moment mete__rule_moment_calendar(struct mete__rule *rule, uint64_t word, uint64_t now_ns)
+{
+    struct mete__moment moment = {.now_ns = now_ns};
+    uint64_t word_end_ns = (word >> (rule->profile.frames.count_bits + 1)) * NS_PER_S;
+    moment.span = span_of(rule, word_end_ns > now_ns ? word_end_ns - 1 : now_ns);
+    return moment;
+}

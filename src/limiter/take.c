@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls for one request.  mete_allow and mete_take are the hot path: hash,
+ * locate, clock, find, step, swap (decide.h), and for take the description.
+ */
+#include <mete/mete.h>
+
+#include "limiter/decide.h"
+#include "limiter/request.h"
+
+static inline bool is_bucket(const struct mete__rule *rule)
+{
+    return rule->profile.scale.kind == METE__KIND_GCRA;
+}
+
+bool mete_allow(mete_limiter *limiter, const void *key, size_t key_len)
+{
+    if (__builtin_expect(limiter == NULL || (key == NULL && key_len != 0), 0)) {
+        return false;
+    }
+    struct mete__hash hash = mete__hash_key(&limiter->secret, key, key_len);
+    struct mete__slot slot = mete__table_locate(&limiter->table, hash);
+    const struct mete__rule *rule = mete__limiter_rule(limiter);
+    uint64_t now_ns = mete__store_now(limiter->store);
+    if (is_bucket(rule)) {
+        uint64_t word;
+        uint64_t tick;
+        int taken = mete__take_bucket(limiter, rule, &slot, 1, now_ns, &word, &tick);
+        if (__builtin_expect(taken >= 0, 1)) {
+            return taken != 0;
+        }
+    }
+    struct mete__ask ask = {.op = METE__OP_TAKE, .cost = 1, .now_ns = now_ns, .is_own_now = true};
+    struct mete_decision decision;
+    mete__decide(limiter, &ask, hash, &decision);
+    return decision.allowed;
+}
+
+mete_status mete_take(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out)
+{
+    mete_status status = mete__request_check(limiter, request, out);
+    if (__builtin_expect(status != METE_OK, 0)) {
+        return status;
+    }
+    struct mete__hash hash = mete__hash_key(&limiter->secret, request->key, request->key_len);
+    struct mete__slot slot = mete__table_locate(&limiter->table, hash);
+    const struct mete__rule *rule = mete__limiter_rule(limiter);
+    struct mete__ask ask = mete__request_ask(limiter, request, METE__OP_TAKE);
+    if (is_bucket(rule) && ask.cost > 0 && mete__take_bucket_whole(limiter, rule, &slot, ask.cost, ask.now_ns, out)) {
+        return METE_OK;
+    }
+    mete__decide(limiter, &ask, hash, out);
+    return METE_OK;
+}
+
+static mete_status decide(mete_limiter *limiter, const struct mete_request *request, enum mete__op op,
+                          struct mete_decision *out)
+{
+    mete_status status = mete__request_check(limiter, request, out);
+    if (status == METE_OK) {
+        struct mete__hash hash = mete__hash_key(&limiter->secret, request->key, request->key_len);
+        struct mete__ask ask = mete__request_ask(limiter, request, op);
+        mete__decide(limiter, &ask, hash, out);
+    }
+    return status;
+}
+
+mete_status mete_peek(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out)
+{
+    return decide(limiter, request, METE__OP_PEEK, out);
+}
+
+mete_status mete_reserve(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out)
+{
+    return decide(limiter, request, METE__OP_RESERVE, out);
+}
+
+mete_status mete_refund(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out)
+{
+    return decide(limiter, request, METE__OP_REFUND, out);
+}
+
+/* --- reset ------------------------------------------------------------------------ */
+
+static void reset_cell(const struct mete__table *table, const struct mete__slot *slot)
+{
+    struct mete__pair seen;
+    struct mete__pair *cell;
+    do {
+        cell = mete__table_find(table, slot, &seen);
+    } while (cell != NULL && seen.hi != 0 && !mete__pair_cas_full(cell, &seen, (struct mete__pair){seen.lo, 0}));
+}
+
+/* The ring keeps last: time does not go back for it. */
+static void reset_ring(struct mete__log *log, struct mete__hash hash)
+{
+    struct mete__slot slot = mete__table_locate(&log->table, hash);
+    struct mete__log_view view;
+    struct mete__ring_state empty;
+    do {
+        if (!mete__log_look(log, &slot, &view)) {
+            return;
+        }
+        empty = (struct mete__ring_state){.gen = view.state.gen, .last_ns = view.state.last_ns};
+    } while (!mete__pair_cas_full(view.ring.control, &view.control, mete__ring_pack(&empty)));
+}
+
+mete_status mete_reset(mete_limiter *limiter, const void *key, size_t key_len)
+{
+    if (limiter == NULL || (key == NULL && key_len != 0)) {
+        return METE_EINVAL;
+    }
+    struct mete__hash hash = mete__hash_key(&limiter->secret, key, key_len);
+    struct mete__slot slot = mete__table_locate(&limiter->table, hash);
+    reset_cell(&limiter->table, &slot);
+    for (struct mete__log *log = __atomic_load_n(&limiter->store->logs, __ATOMIC_ACQUIRE); log != NULL;
+         log = log->next) {
+        if (log->name_hash == limiter->name_hash) {
+            reset_ring(log, hash);
+        }
+    }
+    return METE_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters of rare events: a stripe per thread, so that counting scales. */
+#include "table/table.h"
+
+static unsigned stripe_of_thread(void)
+{
+    static uint64_t threads;
+    static _Thread_local unsigned mine; /* 0: none yet */
+    if (mine == 0) {
+        mine = 1 + (unsigned)(mete__add_u64_relaxed(&threads, 1) % METE__STRIPES);
+    }
+    return mine - 1;
+}
+
+void mete__table_count(const struct mete__table *table, enum mete__count which)
+{
+    mete__add_u64_relaxed(&table->stripes[stripe_of_thread()].counts[which], 1);
+}
+
+uint64_t mete__table_counted(const struct mete__table *table, enum mete__count which)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < METE__STRIPES; i++) {
+        sum += mete__load_u64_relaxed(&table->stripes[i].counts[which]);
+    }
+    return sum;
+}

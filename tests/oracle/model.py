@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The independent model of mete: what docs/algorithms.md says, in whole numbers.
+
+It is written from the documents alone, never from the C code, so that where both
+agree neither can have a private opinion.  Limit is a rule in figures, Key the
+state of one key under it.
+"""
+from copy import copy
+from typing import NamedTuple
+
+from rule import NEVER, PERIOD_MAX, TEN_YEARS, TIME_MAX, Decision  # noqa: F401 (handed on)
+from rule_bucket import LeakyBucket, TokenBucket
+from rule_calendar import UNITS, CalendarWindow, zone_of
+from rule_log import SlidingLog
+from rule_window import AnchoredWindow, FixedWindow, SlidingWindow
+
+ALGORITHMS = ("token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log")
+ALIGNMENTS = ("epoch", "first") + UNITS
+BUCKETS = ALGORITHMS[:2]
+LOG_COUNT_MAX = 1048575
+CALENDAR_COUNT_MAX = 2**30 - 1
+
+
+class Limit(NamedTuple):
+    algorithm: str
+    count: int
+    period_ns: int
+    burst: int = 0
+    alignment: str = "epoch"
+    time_zone: str = ""
+
+    def is_calendar(self):
+        return self.alignment in UNITS
+
+    def check(self):
+        """'ok', 'einval' (contradictory or missing) or 'erange' (cannot be represented)."""
+        if self.algorithm not in BUCKETS and self.burst:
+            return "einval"
+        if self.algorithm != "fixed_window" and self.alignment != "epoch":
+            return "einval"
+        if self.is_calendar():
+            return self._check_calendar()
+        if self.time_zone or self.count == 0 or self.period_ns == 0:
+            return "einval"
+        if self.period_ns > PERIOD_MAX or self.count > self.period_ns or self.count * TEN_YEARS < self.period_ns:
+            return "erange"
+        if self.algorithm == "sliding_log":
+            return "ok" if self.count <= LOG_COUNT_MAX else "erange"
+        return "ok" if rule_of(self).is_representable() else "erange"
+
+    def _check_calendar(self):
+        if self.period_ns or self.count == 0:
+            return "einval"
+        try:
+            zone_of(self.time_zone)
+        except (KeyError, ValueError, OSError):
+            return "einval"
+        return "ok" if self.count <= CALENDAR_COUNT_MAX else "erange"
+
+
+def rule_of(limit, rational=False):
+    if limit.algorithm == "token_bucket":
+        return TokenBucket(limit, rational)
+    if limit.algorithm == "leaky_bucket":
+        return LeakyBucket(limit, rational)
+    if limit.algorithm == "sliding_window":
+        return SlidingWindow(limit)
+    if limit.algorithm == "sliding_log":
+        return SlidingLog(limit)
+    if limit.is_calendar():
+        return CalendarWindow(limit)
+    return AnchoredWindow(limit) if limit.alignment == "first" else FixedWindow(limit)
+
+
+def carry(old, new, state, s):
+    """A state under the old rule, settled at s and owed under the new one."""
+    if state == old.NOTHING:
+        return new.NOTHING
+    kinds = (old.limit.algorithm, new.limit.algorithm)
+    if kinds[0] in BUCKETS and kinds[1] in BUCKETS:
+        return state if old.rate == new.rate else new.carry(old, state, s)
+    if kinds == ("sliding_log", "sliding_log"):
+        return new.carry(old, state, s)
+    if kinds[0] == kinds[1] and new.is_same_but_count(old):
+        return new.cut(state)
+    return new.owing(min(old.owed(state, s), new.capacity), s)
+
+
+class Key:
+    """The state of one key.  Limit changes are carried at the next use, as the library does."""
+
+    def __init__(self, limit, rational=False):
+        self.rational = rational
+        self.rule = rule_of(limit, rational)
+        self.state = self.rule.NOTHING
+        self.changes = []
+
+    def copy(self):
+        other = copy(self)
+        other.changes = list(self.changes)
+        return other
+
+    def set_limit(self, limit, s):
+        new = rule_of(limit, self.rational)
+        if self.state != self.rule.NOTHING or self.changes:
+            self.changes.append((self.rule, new, s))
+        else:
+            self.state = new.NOTHING
+        self.rule = new
+
+    def seen_at(self, t):
+        """The state as the current rule sees it at t; a change made at s counts from min(s, t)."""
+        state = self.state
+        for old, new, s in self.changes:
+            state = carry(old, new, state, min(s, t))
+        return state
+
+    def _write(self, before, after):
+        # What writes nothing leaves the changes still to be carried, too.
+        if after != before:
+            self.state = after
+            self.changes.clear()
+
+    def take(self, t, n=1):
+        before = self.seen_at(t)
+        decision, after = self.rule.take(before, t, n)
+        self._write(before, after)
+        return decision
+
+    def peek(self, t, n=1):
+        return self.rule.peek(self.seen_at(t), t, n)
+
+    def reserve(self, t, n=1, wait_max=0):
+        before = self.seen_at(t)
+        decision, after = self.rule.reserve(before, t, n, wait_max)
+        self._write(before, after)
+        return decision
+
+    def refund(self, t, n=1):
+        before = self.seen_at(t)
+        decision, after = self.rule.refund(before, t, n)
+        self._write(before, after)
+        return decision
+
+    def reset(self):
+        state = self.seen_at(TIME_MAX)
+        self.state = self.rule.forget(state)
+        self.changes.clear()
+
+    def is_exact_at(self, t):
+        """Whether the waits told at t are counted from t itself (they are not when time went back)."""
+        state = self.seen_at(t)
+        return not any(t < s for _, _, s in self.changes) and not self.rule.stale(state, t)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sliding window log.
+
+The state is (units, last, booked): units is a tuple of (time, how many), oldest
+first.
+"""
+from rule import Rule
+
+
+class SlidingLog(Rule):
+    def __init__(self, limit):
+        super().__init__(limit)
+        self.period = limit.period_ns
+
+    def look(self, state, t):
+        """(units that count, their number, the moment it is judged at, whether that is booked ahead)."""
+        if state is None:
+            return (), 0, t, False
+        units, last, booked = state
+        now = max(t, last)
+        over = now - self.period
+        live = units
+        if units and units[0][0] <= over:
+            live = tuple(u for u in units if u[0] > over)
+        return live, sum(u[1] for u in live), now, booked and t < last
+
+    def show(self, state, t):
+        live, used, now, ahead = self.look(state, t)
+        origin = t if ahead else now
+        return (0 if ahead else self.capacity - used), (live[-1][0] + self.period - origin if live else 0)
+
+    def _passes_at(self, live, used, now, n):
+        surplus = used + n - self.capacity
+        if surplus <= 0:
+            return now
+        for time, units in live:
+            surplus -= units
+            if surplus <= 0:
+                return time + self.period
+        raise AssertionError("n is at most the capacity")
+
+    def retry(self, state, t, n):
+        live, used, now, ahead = self.look(state, t)
+        return self._passes_at(live, used, now, n) - (t if ahead else now)
+
+    @staticmethod
+    def _add(live, moment, n):
+        if live and live[-1][0] == moment:
+            return live[:-1] + ((moment, live[-1][1] + n),)
+        return live + ((moment, n),)
+
+    def charge(self, state, t, n):
+        live, _, now, _ = self.look(state, t)
+        return (self._add(live, now, n), now, False)
+
+    def book(self, state, t, n, wait_max):
+        live, used, now, ahead = self.look(state, t)
+        moment = self._passes_at(live, used, now, n)
+        wait = moment - (t if ahead else now)
+        return wait, max(0, wait - wait_max), (self._add(live, moment, n), moment, ahead or moment > now)
+
+    def undo(self, state, t, n):
+        live, used, _, _ = self.look(state, t)
+        left = max(0, used - n)
+        return (self._oldest(live, left), state[1], state[2])
+
+    @staticmethod
+    def _oldest(live, left):
+        kept = []
+        for time, units in live:
+            if left > 0:
+                kept.append((time, min(units, left)))
+            left -= units
+        return tuple(kept)
+
+    @staticmethod
+    def _newest(live, left):
+        kept = []
+        for time, units in reversed(live):
+            if left > 0:
+                kept.append((time, min(units, left)))
+            left -= units
+        return tuple(reversed(kept))
+
+    def forget(self, state):
+        """'A reset does not move last back'; what is booked is forgotten with the rest."""
+        return None if state is None else ((), state[1], False)
+
+    def stale(self, state, t):
+        _, _, now, ahead = self.look(state, t)
+        return now != t and not ahead
+
+    def owed(self, state, s):
+        return self.look(state, s)[1]
+
+    def owing(self, units, s):
+        return (((s, units),) if units else (), s, False)
+
+    def carry(self, old, state, s):
+        """From a log: "those over at s under the old period are dropped; the newest C_new are kept"."""
+        live = old.look(state, s)[0]
+        return (self._newest(live, self.capacity), state[1], state[2])

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model itself, by values computed by hand."""
+import unittest
+from datetime import datetime, timezone
+
+from model import NEVER, PERIOD_MAX, TEN_YEARS, TIME_MAX, Decision, Key, Limit
+
+SECOND = 10**9
+MINUTE = 60 * SECOND
+
+
+class Buckets(unittest.TestCase):
+    def test_token_bucket_refills_one_per_second(self):
+        key = Key(Limit("token_bucket", 1, SECOND, 3))
+        self.assertEqual(key.take(0, 3), Decision(True, 3, 0, 0, 0, 3 * SECOND))
+        self.assertEqual(key.take(SECOND // 2, 1), Decision(False, 3, 0, 0, SECOND // 2, 5 * SECOND // 2))
+        self.assertEqual(key.peek(SECOND, 1), Decision(True, 3, 1, 0, 0, 2 * SECOND))
+        self.assertEqual(key.take(SECOND, 4).retry, NEVER)
+        self.assertEqual(key.reserve(SECOND, 2, SECOND), Decision(True, 3, 0, SECOND, 0, 4 * SECOND))
+        self.assertEqual(key.refund(SECOND, 2), Decision(True, 3, 1, 0, 0, 2 * SECOND))
+        self.assertEqual(key.peek(0, 1), Decision(False, 3, 0, 0, SECOND, 3 * SECOND))
+
+    def test_three_per_ten_nanoseconds_is_exact(self):
+        key = Key(Limit("token_bucket", 3, 10, 3))
+        self.assertEqual(key.take(1, 3).reset, 10)
+        self.assertEqual(key.take(1, 1).retry, 4)  # 10/3 ns, told as 4
+        self.assertEqual(key.take(1, 2).retry, 7)
+
+    def test_seven_per_second_is_strict_by_less_than_one_nanosecond(self):
+        key, true = Key(Limit("token_bucket", 7, SECOND)), Key(Limit("token_bucket", 7, SECOND), rational=True)
+        # A unit is floor(3e9 / 7) = 428571428 ticks; 1 ms is 2999999.996 ticks: 2999999 down, 3000000 up.
+        self.assertEqual(key.take(10**6, 6).remaining, 0)
+        self.assertEqual(key.state, 3000000 + 6 * 428571428)
+        self.assertEqual(key.take(10**6, 1), Decision(False, 7, 0, 0, 1, 857142858))
+        self.assertTrue(key.take(10**6 + 1, 1).allowed)
+        self.assertTrue(true.take(10**6, 7).allowed)
+
+    def test_leaky_bucket_queues_at_the_drain_rate(self):
+        key = Key(Limit("leaky_bucket", 1, SECOND, 3))
+        waits = [key.reserve(0, 1, 10 * SECOND).wait for _ in range(3)]
+        self.assertEqual(waits, [0, SECOND, 2 * SECOND])
+        self.assertEqual(key.reserve(0, 1, 10 * SECOND).retry, SECOND)
+        self.assertEqual(key.reserve(0, 1, 0).retry, 3 * SECOND)
+
+    def test_change_of_limit_keeps_what_is_owed(self):
+        key = Key(Limit("token_bucket", 1, SECOND, 10))
+        key.take(0, 8)
+        key.set_limit(Limit("token_bucket", 1, SECOND, 5), SECOND)
+        self.assertEqual(key.peek(SECOND, 1), Decision(False, 5, 0, 0, 3 * SECOND, 7 * SECOND))
+        key.set_limit(Limit("token_bucket", 1, MINUTE, 5), SECOND)
+        self.assertEqual(key.peek(SECOND, 1).reset, 5 * MINUTE)
+
+
+class Windows(unittest.TestCase):
+    def test_fixed_window(self):
+        key = Key(Limit("fixed_window", 10, MINUTE))
+        self.assertEqual(key.take(90 * SECOND, 10), Decision(True, 10, 0, 0, 0, 30 * SECOND))
+        self.assertEqual(key.take(100 * SECOND, 1), Decision(False, 10, 0, 0, 20 * SECOND, 20 * SECOND))
+        self.assertEqual(key.reserve(100 * SECOND, 4, MINUTE), Decision(True, 10, 0, 20 * SECOND, 0, 80 * SECOND))
+        self.assertEqual(key.take(110 * SECOND, 6).retry, 10 * SECOND)
+        self.assertEqual(key.take(110 * SECOND, 7).retry, 70 * SECOND)
+        self.assertEqual(key.take(120 * SECOND, 6).remaining, 0)
+
+    def test_anchored_window_starts_at_the_first_charge_rounded_up(self):
+        key = Key(Limit("fixed_window", 15, MINUTE, alignment="first"))
+        self.assertEqual(key.take(1001, 15).reset, MINUTE + 7)  # grain 8 ns: it starts at 1008
+        self.assertEqual(key.take(1002, 1).retry, MINUTE + 6)
+        # At the end a new window may begin at once; only a booked one waits for the next multiple of 8.
+        self.assertEqual(key.reserve(1002, 1, 0).retry, MINUTE + 6)
+
+    def test_sliding_window_example(self):
+        key = Key(Limit("sliding_window", 100, MINUTE))
+        key.take(10 * SECOND, 80)
+        key.take(70 * SECOND, 10)
+        self.assertEqual(key.take(75 * SECOND, 20), Decision(True, 100, 10, 0, 0, 105 * SECOND))
+        # 30 + 11 + 80 * left / 60 s <= 100 when left <= 44.25 s
+        self.assertEqual(key.take(75 * SECOND, 11).retry, 3 * SECOND // 4)
+
+    def test_sliding_log(self):
+        key = Key(Limit("sliding_log", 3, 10))
+        key.take(5, 2)
+        key.take(8, 1)
+        self.assertEqual(key.take(9, 1), Decision(False, 3, 0, 0, 6, 9))
+        self.assertEqual(key.take(9, 3).retry, 9)
+        self.assertEqual(key.take(15, 2), Decision(True, 3, 0, 0, 0, 10))
+        self.assertEqual(key.take(4, 1), Decision(False, 3, 0, 0, 3, 10))  # judged at 15
+
+
+class Calendar(unittest.TestCase):
+    def reset(self, unit, zone, text):
+        t = int(datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()) * SECOND
+        return Key(Limit("fixed_window", 5, 0, 0, unit, zone)).take(t, 1).reset // SECOND
+
+    def test_units(self):
+        self.assertEqual(self.reset("month", "", "2028-02-01T00:00:00"), 29 * 86400)
+        self.assertEqual(self.reset("week", "", "2026-11-30T00:00:00"), 7 * 86400)
+        self.assertEqual(self.reset("year", "", "2027-12-31T23:59:59"), 1)
+        self.assertEqual(self.reset("day", "Europe/Berlin", "2026-10-24T22:00:00"), 25 * 3600)
+        self.assertEqual(self.reset("day", "Europe/Berlin", "2026-03-28T23:00:00"), 23 * 3600)
+        self.assertEqual(self.reset("hour", "Asia/Kathmandu", "2026-01-01T00:15:00"), 3600)
+        self.assertEqual(self.reset("hour", "Europe/Berlin", "2026-10-25T00:00:00"), 3600)
+
+
+class Check(unittest.TestCase):
+    def test_bounds(self):
+        for want, limit in (("ok", ("token_bucket", 1, TEN_YEARS)), ("erange", ("token_bucket", 1, TEN_YEARS + 1)),
+                            ("ok", ("token_bucket", 5, 5)), ("erange", ("token_bucket", 6, 5)),
+                            ("ok", ("token_bucket", 15, PERIOD_MAX, 1)), ("erange", ("token_bucket", 15, PERIOD_MAX + 1, 1)),
+                            ("ok", ("token_bucket", 1, 1, 2**64 - 1 - TIME_MAX - TEN_YEARS)),
+                            ("erange", ("token_bucket", 1, 1, 2**64 - TIME_MAX - TEN_YEARS)),
+                            ("ok", ("sliding_window", 32767, SECOND)), ("erange", ("sliding_window", 32768, SECOND)),
+                            ("ok", ("sliding_window", 2097151, 60 * MINUTE)),
+                            ("erange", ("sliding_window", 2097152, 60 * MINUTE)),
+                            ("ok", ("sliding_log", 1048575, SECOND)), ("erange", ("sliding_log", 1048576, SECOND)),
+                            ("einval", ("sliding_log", 5, SECOND, 5)), ("einval", ("token_bucket", 0, 1)),
+                            ("ok", ("fixed_window", 2**30 - 1, 0, 0, "month")),
+                            ("erange", ("fixed_window", 2**30, 0, 0, "month")),
+                            ("einval", ("fixed_window", 1, 0, 0, "month", "Nowhere/Land"))):
+            self.assertEqual(Limit(*limit).check(), want, limit)
+
+
+if __name__ == "__main__":
+    unittest.main()
