@@ -9,7 +9,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 install(TARGETS mete_static mete_shared EXPORT mete)
 if(METE_PROGRAM)
     install(TARGETS mete_program)
-    install(FILES "${PROJECT_SOURCE_DIR}/man/mete.1" OPTIONAL DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+    install(FILES "${PROJECT_SOURCE_DIR}/man/mete.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 endif()
 
 # find_package(mete) gives mete::mete (shared) and mete::mete_static.

@@ -254,7 +254,7 @@ METE_API uint64_t mete_store_now(const mete_store *store);
  */
 struct mete_store_stats {
     uint64_t keys_max;
-    uint64_t cells;          /* places for keys: keys_max / 0.75, rounded up to whole buckets */
+    uint64_t cells;          /* places for keys: keys_max / 0.75, to whole buckets of 8; up to 8: keys_max */
     uint64_t memory_bytes;   /* the mapping, header included; sliding logs not included */
     uint64_t log_bytes;      /* mappings of this process's sliding log limiters */
     uint64_t keys_inserted;  /* keys given a cell */

@@ -116,6 +116,7 @@ struct mete__verdict mete__fixed_reserve(const struct mete__profile *profile, ui
     if (cost > profile->capacity || (fits && !fixed.is_ahead) || mete__kind_is_calendar(profile->scale.kind)) {
         return mete__fixed_take(profile, word, cost, moment);
     }
+    uint64_t end_ns = fixed.end_ns;
     if (!fits) { /* the window after */
         fixed.start_ns = fixed.end_ns;
         if (profile->scale.kind == METE__KIND_FIXED_FIRST) {
@@ -125,7 +126,9 @@ struct mete__verdict mete__fixed_reserve(const struct mete__profile *profile, ui
     }
     uint64_t wait_ns = fixed.start_ns - fixed.base_ns;
     if (wait_ns > wait_ns_max) {
-        return mete__verdict_deny(word, wait_ns - wait_ns_max);
+        /* A start rounded up to its grain may lie after a moment at which a take passes. */
+        uint64_t retry_ns = wait_ns - wait_ns_max;
+        return mete__verdict_deny(word, fits ? retry_ns : mete__min_u64(retry_ns, end_ns - fixed.base_ns));
     }
     return mete__verdict_allow(fixed_encode(profile, fixed.start_ns, 0, true, fixed.used + cost), wait_ns);
 }
@@ -141,18 +144,27 @@ uint64_t mete__fixed_refund(const struct mete__profile *profile, uint64_t word, 
     return word - mete__min_u64(cost, fixed.used);
 }
 
+/* A booked window that a refund emptied still has to begin. */
+static uint64_t idle_at(const struct fixed *fixed)
+{
+    if (fixed->used > 0) {
+        return fixed->end_ns;
+    }
+    return fixed->is_ahead ? fixed->start_ns : 0;
+}
+
 void mete__fixed_describe(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment,
                           struct mete_decision *out)
 {
     struct fixed fixed = fixed_decode(profile, word, moment);
     out->remaining = fixed.is_ahead ? 0 : profile->capacity - fixed.used;
-    out->reset_after_ns = fixed.used > 0 ? fixed.end_ns - fixed.base_ns : 0;
+    out->reset_after_ns = idle_at(&fixed) - (idle_at(&fixed) > 0 ? fixed.base_ns : 0);
 }
 
 uint64_t mete__fixed_idle_at_ns(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment)
 {
     struct fixed fixed = fixed_decode(profile, word, moment);
-    return fixed.used > 0 ? fixed.end_ns : 0;
+    return idle_at(&fixed);
 }
 
 uint64_t mete__fixed_owed(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment)

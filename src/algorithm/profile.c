@@ -106,6 +106,23 @@ static uint64_t time_in_ticks(const struct mete__ticks *ticks, uint64_t count, u
     return mete__muldiv_ceil_u64(now_ns, ticks->cost * count, ticks->den);
 }
 
+/*
+ * E as a multiple of period / gcd(period, grid), so that every multiple of grid
+ * ns is a whole number of ticks: times read from a log or a coarse clock are
+ * then exact.  The finest grid of 10 ns .. 1 s that leaves more than 2 ticks a ns.
+ */
+static uint64_t cost_on_grid(struct mete__ticks *ticks, uint64_t cost_max, uint64_t period)
+{
+    for (uint64_t grid_ns = 10; grid_ns <= 1000000000; grid_ns *= 10) {
+        uint64_t step = period / mete__gcd_u64(period, grid_ns);
+        if (step <= cost_max / 3) {
+            ticks->grid_ns = grid_ns;
+            return cost_max - cost_max % step;
+        }
+    }
+    return cost_max;
+}
+
 /* Section "Ticks": count and period are in lowest terms. */
 static void ticks_init(struct mete__ticks *ticks, uint64_t count, uint64_t period)
 {
@@ -113,7 +130,7 @@ static void ticks_init(struct mete__ticks *ticks, uint64_t count, uint64_t perio
         ticks->tick_mul = count;
         ticks->cost = period;
     } else {
-        ticks->cost = mete__muldiv_floor_u64(3, period, count);
+        ticks->cost = cost_on_grid(ticks, mete__muldiv_floor_u64(3, period, count), period);
         ticks->num = count * ticks->cost;
         ticks->den = period;
         ticks->ratio = (uint64_t)(((mete__u128)ticks->num << 62) / ticks->den);

@@ -48,6 +48,7 @@ struct mete__ticks {
     uint64_t den;
     uint64_t ratio;     /* floor(num * 2^62 / den) */
     uint64_t inv_ratio; /* floor(den * 2^64 / num) */
+    uint64_t grid_ns;   /* times that are multiples of this are whole ticks; 0: of none known */
 };
 
 /* Windows: a word is [place | booked 1 | count_bits ...]. */

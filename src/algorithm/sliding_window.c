@@ -155,7 +155,7 @@ void mete__sliding_describe(const struct mete__profile *profile, uint64_t word, 
     uint64_t used = sliding.cur + overlap_ceil(profile, &sliding);
     uint64_t idle_after = sliding_idle_after(profile, &sliding);
     out->remaining = sliding.ahead_ns > 0 ? 0 : mete__sub_floor0_u64(profile->capacity, used);
-    out->reset_after_ns = idle_after > 0 ? idle_after + sliding.ahead_ns : 0;
+    out->reset_after_ns = idle_after + sliding.ahead_ns;
 }
 
 uint64_t mete__sliding_idle_at_ns(const struct mete__profile *profile, uint64_t word,
@@ -163,7 +163,7 @@ uint64_t mete__sliding_idle_at_ns(const struct mete__profile *profile, uint64_t 
 {
     struct sliding sliding = sliding_decode(profile, word, moment->now_ns);
     uint64_t idle_after = sliding_idle_after(profile, &sliding);
-    return idle_after > 0 ? sliding.base_ns + idle_after : 0;
+    return idle_after + sliding.ahead_ns > 0 ? sliding.base_ns + idle_after : 0;
 }
 
 uint64_t mete__sliding_owed(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment)

@@ -153,5 +153,5 @@ uint64_t mete__step_rank(const struct mete__profile *profile, uint64_t word, con
     }
     bool sliding = profile->scale.kind == METE__KIND_SLIDING;
     uint64_t owed = sliding ? mete__sliding_owed(profile, word, moment) : mete__fixed_owed(profile, word, moment);
-    return mete__step_rank_of_units(profile, owed);
+    return mete__max_u64(1, mete__step_rank_of_units(profile, owed));
 }

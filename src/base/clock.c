@@ -200,7 +200,7 @@ static uint64_t pair_width_max(uint64_t mult)
 static bool rate_is_off(const struct mete__clock_anchor *anchor, const struct pair *now)
 {
     uint64_t elapsed_ns = now->ns - anchor->ns;
-    if (anchor->ticks_max == 0 || now->tsc <= anchor->tsc || elapsed_ns > SPAN_MAX_NS) {
+    if (anchor->ticks_max == 0 || now->width > pair_width_max(anchor->mult) || elapsed_ns > SPAN_MAX_NS) {
         return false; /* nothing to judge by, or a suspend may lie between */
     }
     mete__u128 told_ns = ((mete__u128)(now->tsc - anchor->tsc) * anchor->mult) >> METE__CLOCK_SHIFT;

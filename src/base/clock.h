@@ -32,7 +32,9 @@
  * parent's anchor, which is as good there.
  *
  * Within a thread time never steps back: a reading before the last one is
- * replaced by the last one, and counted.  Two threads may disagree by the error.
+ * replaced by the last one, and counted.  Two threads may disagree by the errors
+ * of both; and as rdtsc waits for nothing, a reading may be older than a value
+ * loaded just before it by as long as that load took.
  */
 #ifndef METE_BASE_CLOCK_H
 #define METE_BASE_CLOCK_H

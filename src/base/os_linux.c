@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/os.h on Linux (and, but for the advice calls, any POSIX system). */
+#define _GNU_SOURCE /* mkostemp, madvise */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

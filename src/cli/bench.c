@@ -126,13 +126,12 @@ static enum mete__args_result parse(int argc, char **argv, struct options *optio
 {
     const struct mete__arg table[] = {
         {"keys", "LIST", "numbers of keys, up to 4 (default 1000000,10000000)", METE__ARG_TEXT, &options->keys, 0, 0},
-        {"runs", "N", "runs of everything, 1..99 (default 5)", METE__ARG_U64, &options->runs, 1,
-         METE__BENCH_RUNS_MAX},
+        {"runs", "N", "runs of everything, 1..99 (default 5)", METE__ARG_U64, &options->runs, 1, METE__BENCH_RUNS_MAX},
         {"only", "GROUP", "floors, hot, keys or replay", METE__ARG_TEXT, &options->only, 0, 0},
         {"replay", "LOG", "also time 'mete replay' on a long log made from this sample,\nwritten to $TMPDIR",
          METE__ARG_TEXT, &bench->replay_sample, 0, 0},
-        {"replay-bytes", "N", "how long that log is (default 1000000000)", METE__ARG_U64, &bench->replay_bytes,
-         1000000, UINT64_C(100000000000)},
+        {"replay-bytes", "N", "how long that log is (default 1000000000)", METE__ARG_U64, &bench->replay_bytes, 1000000,
+         UINT64_C(100000000000)},
         {"quick", NULL, "a tenth of the decisions, 1000000 keys only: a first impression", METE__ARG_FLAG,
          &options->quick, 0, 0},
         {"check", NULL, "exit 1 when a requirement is missed", METE__ARG_FLAG, &options->check, 0, 0},

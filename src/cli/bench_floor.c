@@ -14,7 +14,7 @@
 #include "base/hash.h"
 
 #define LINE_SIZE 64u
-#define BYTES_PER_KEY 22u   /* what a table holds per key at most, so the region is as large as the largest table */
+#define BYTES_PER_KEY 22u /* what a table holds per key at most, so the region is as large as the largest table */
 #define DEPENDENT_READS 2000000u
 #define OVERLAPPED_READS 8000000u
 #define OVERLAP 32u /* reads under way at once, as in a batch of 32 */

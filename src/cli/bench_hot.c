@@ -181,16 +181,16 @@ static void run_hot(struct mete__bench *bench, void *state)
 static void require_hot(struct mete__bench *bench)
 {
     static const struct mete__bench_check checks[] = {
-        {"hot key, admitted / (clock + hash + swap)", "hot key, admitted, mete", METE__BENCH_FLOOR,
-         METE__BENCH_RATIO, METE__BENCH_AT_MOST, 0.9},
+        {"hot key, admitted / (clock + hash + swap)", "hot key, admitted, mete", METE__BENCH_FLOOR, METE__BENCH_RATIO,
+         METE__BENCH_AT_MOST, 0.9},
         {"hot key, denied / (clock + hash + swap)", "hot key, denied, mete", METE__BENCH_FLOOR, METE__BENCH_RATIO,
          METE__BENCH_AT_MOST, 0.9},
-        {"hot key, admitted / opponent", "hot key, admitted, mete", "hot key, admitted, opponent",
-         METE__BENCH_RATIO, METE__BENCH_AT_MOST, 0.35},
+        {"hot key, admitted / opponent", "hot key, admitted, mete", "hot key, admitted, opponent", METE__BENCH_RATIO,
+         METE__BENCH_AT_MOST, 0.35},
         {"hot key, denied / opponent", "hot key, denied, mete", "hot key, denied, opponent", METE__BENCH_RATIO,
          METE__BENCH_AT_MOST, 0.35},
-        {"hot key, denied, throughput of 2 threads / 1", "hot key, denied, mete",
-         "hot key, denied, 2 threads, mete", METE__BENCH_RATIO, METE__BENCH_AT_LEAST, 1.8},
+        {"hot key, denied, throughput of 2 threads / 1", "hot key, denied, mete", "hot key, denied, 2 threads, mete",
+         METE__BENCH_RATIO, METE__BENCH_AT_LEAST, 1.8},
         {"hot key, admitted, 2 threads / opponent", "hot key, admitted, 2 threads, mete",
          "hot key, admitted, 2 threads, opponent", METE__BENCH_RATIO, METE__BENCH_AT_MOST, 0.35},
         {"mete_take - mete_allow, admitted (ns)", "hot key, admitted, mete_take", "hot key, admitted, mete",

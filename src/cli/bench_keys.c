@@ -172,8 +172,12 @@ static void require_keys(struct mete__bench *bench)
             if (batch != 0) {
                 series_name(name, key_count, "/ opponent", batch);
             }
-            struct mete__bench_check check = {mete__bench_name(report, "%s", name), measured, opponent,
-                                              METE__BENCH_RATIO, METE__BENCH_AT_MOST, batch == 0 ? 0.33 : 0.07};
+            struct mete__bench_check check = {mete__bench_name(report, "%s", name),
+                                              measured,
+                                              opponent,
+                                              METE__BENCH_RATIO,
+                                              METE__BENCH_AT_MOST,
+                                              batch == 0 ? 0.33 : 0.07};
             mete__bench_require(report, &check);
         }
     }

@@ -142,7 +142,7 @@ static bool write_logs(struct replay *replay, uint64_t bytes)
 static bool run_child(const char *log, struct child_use *use)
 {
     char self[] = "/proc/self/exe";
-    char *arguments[] = {(char[]){"mete"}, (char[]){"replay"}, strdup(log), (char[]){"--limit"},
+    char *arguments[] = {(char[]){"mete"},     (char[]){"replay"}, strdup(log), (char[]){"--limit"},
                          (char[]){LIMIT_TEXT}, (char[]){"--json"}, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

@@ -88,7 +88,8 @@ static struct mete__bench_spread spread_of(const double *samples, size_t count)
 static struct mete__bench_spread judge(const struct mete__bench_report *report, const struct mete__bench_check *check)
 {
     const struct mete__bench_series *measured = find_series(report, check->measured);
-    const struct mete__bench_series *reference = check->reference != NULL ? find_series(report, check->reference) : measured;
+    const struct mete__bench_series *reference =
+        check->reference != NULL ? find_series(report, check->reference) : measured;
     size_t count = measured->count < reference->count ? measured->count : reference->count;
     double values[METE__BENCH_RUNS_MAX];
     for (size_t i = 0; i < count; i++) {
@@ -114,8 +115,7 @@ static void print_series(const struct mete__bench_report *report)
     for (size_t i = 0; i < report->series_count; i++) {
         const struct mete__bench_series *series = &report->series[i];
         struct mete__bench_spread spread = spread_of(series->samples, series->count);
-        printf("%-46s %10.2f %10.2f .. %-8.2f %s\n", series->name, spread.median, spread.min, spread.max,
-               series->unit);
+        printf("%-46s %10.2f %10.2f .. %-8.2f %s\n", series->name, spread.median, spread.min, spread.max, series->unit);
     }
 }
 

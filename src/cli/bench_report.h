@@ -65,7 +65,8 @@ struct mete__bench_report {
 void mete__bench_add(struct mete__bench_report *report, const char *name, const char *unit, double sample);
 
 /* A name made by printf that lives as long as the report. */
-const char *mete__bench_name(struct mete__bench_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *mete__bench_name(struct mete__bench_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The check is left out of the report when one of its series was not measured. */
 void mete__bench_require(struct mete__bench_report *report, const struct mete__bench_check *check);

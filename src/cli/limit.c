@@ -13,7 +13,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define NUMBER_SIZE 64
 #define DECIMALS 9
-#define RATE_DECIMALS 12 /* the slowest rate is 3.2e-9 per second */
+#define RATE_DECIMALS 12                    /* the slowest rate is 3.2e-9 per second */
 #define FIELD_MAX UINT64_C(999999999999999) /* RFC 9651: 15 digits */
 #define OPERANDS_MAX 16
 #define BYTES_PER_KEY "21.3" /* a 16-byte cell, and three of four cells in use */
@@ -152,7 +152,8 @@ static void print_precision(const struct mete__limit_facts *facts)
         printf("precision       exact to the nanosecond\n");
         break;
     case METE__LIMIT_STRICT_1NS:
-        printf("precision       the rate is exact; a decision may be strict by less than 1 ns, which does not add up\n");
+        printf(
+            "precision       the rate is exact; a decision may be strict by less than 1 ns, which does not add up\n");
         break;
     case METE__LIMIT_STRICT_GRAIN:
         printf("precision       exact, but a window starts at a multiple of %" PRIu64 " ns, rounded up\n",

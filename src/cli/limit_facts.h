@@ -12,7 +12,7 @@
 /* How near the decisions are to the exact fraction. */
 enum mete__limit_precision {
     METE__LIMIT_EXACT,
-    METE__LIMIT_STRICT_1NS, /* buckets: strict by less than a nanosecond, not adding up */
+    METE__LIMIT_STRICT_1NS,  /* buckets: strict by less than a nanosecond, not adding up */
     METE__LIMIT_STRICT_GRAIN /* anchored windows: the start is rounded up to grain_ns */
 };
 
@@ -30,11 +30,11 @@ struct mete__limit_facts {
     char text[METE__LIMIT_TEXT_SIZE];
     bool is_bucket;
     bool is_calendar;
-    uint64_t period_ns;   /* of a calendar unit: its mean length in the Gregorian calendar */
+    uint64_t period_ns; /* of a calendar unit: its mean length in the Gregorian calendar */
     uint64_t capacity;
-    uint64_t unit_ns;     /* one unit every unit_ns / unit_parts ns, in lowest terms */
+    uint64_t unit_ns; /* one unit every unit_ns / unit_parts ns, in lowest terms */
     uint64_t unit_parts;
-    mete__u128 refill_ns; /* longest time from all spent to as if never seen */
+    mete__u128 refill_ns;      /* longest time from all spent to as if never seen */
     mete__u128 most_in_period; /* most units that can pass within one period */
     enum mete__limit_precision precision;
     uint64_t grain_ns;

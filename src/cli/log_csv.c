@@ -51,7 +51,7 @@ enum mete__reason mete__csv_read(struct mete__csv *csv, struct mete__text record
 /* Walks over the whole row: a broken quote anywhere makes it unreadable. */
 static enum mete__reason find_wanted(const struct mete__csv *csv, struct mete__text row, struct wanted *out)
 {
-    *out = (struct wanted){{{NULL, NULL}, false}, {{NULL, NULL}, false}, {{NULL, NULL}, false}};
+    *out = (struct wanted){.key.text = {"", ""}}; /* a missing key is as good as an empty one */
     bool more = true;
     for (size_t column = 0; more; column++) {
         struct mete__csv_field field;

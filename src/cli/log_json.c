@@ -16,6 +16,11 @@ static bool text_of(const struct member *member, struct mete__text *out);
 enum mete__reason mete__json_read(struct mete__json *json, struct mete__text line, struct mete__record *out)
 {
     json_decref(json->row);
+    json->row = NULL;
+    /* jansson overlooks a NUL byte after a number, and the number's bytes would hold it. */
+    if (memchr(line.at, '\0', mete__text_len(&line)) != NULL) {
+        return METE__REASON_NUL;
+    }
     json->row = mete__json_parse(line);
     if (json->row == NULL) {
         return METE__REASON_JSON;

@@ -26,10 +26,12 @@ enum mete__reason mete__reader_read(struct mete__reader *reader, struct mete__te
     case METE__FORMAT_CSV:
     case METE__FORMAT_TSV:
         return mete__csv_read(&reader->as.csv, line, out);
-    default:
-        METE_ASSERT(!"a format that was not found");
-        return METE__REASON_NO_TIME;
+    case METE__FORMAT_AUTO:
+    case METE__FORMATS:
+        break;
     }
+    METE_ASSERT(reader->format != METE__FORMAT_AUTO);
+    return METE__REASON_NO_TIME;
 }
 
 enum mete__reader_result mete__reader_open(struct mete__reader *reader, const struct mete__log_wish *wish,

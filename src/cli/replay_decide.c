@@ -12,8 +12,9 @@
 /* A key is part of one line, so one always fits after a flush. */
 #define KEY_BYTES_SIZE (METE__LINE_MAX + 1)
 
-/* What a sliding log may hold over all keys: 8 bytes each, used memory only. */
-#define LOG_UNITS_MAX ((uint64_t)64 * 1024 * 1024)
+/* What a sliding log may hold over all keys, sixteen times the library's
+ * default: only what is used takes memory. */
+#define LOG_UNITS_MAX ((uint64_t)16 * 1024 * 1024)
 
 static bool decide_batch(struct mete__decider *decider, struct mete_decision *decisions, const struct mete__why *why);
 static void count_decision(struct mete__decider *decider, size_t i, const struct mete_decision *decision);
@@ -182,7 +183,10 @@ void mete__decider_clear(struct mete__decider *decider)
     for (size_t i = 0; i < decider->limit_count; i++) {
         mete_limiter_destroy(decider->limiters[i]);
     }
+    decider->limit_count = 0;
     mete_store_destroy(decider->store);
+    decider->store = NULL;
     mete__keys_clear(&decider->keys);
     free(decider->key_bytes);
+    decider->key_bytes = NULL;
 }

@@ -49,6 +49,8 @@ struct mete__decider {
  */
 bool mete__decider_init(struct mete__decider *decider, const struct mete_limit *limits, size_t limit_count,
                         uint64_t keys_max, const struct mete__why *why);
+
+/* May be called again, and on zeroed memory. */
 void mete__decider_clear(struct mete__decider *decider);
 
 /* Adds a record; its key is copied.  False: the library refused, which says why. */

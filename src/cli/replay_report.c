@@ -135,7 +135,7 @@ static void print_totals(const struct mete__report *report)
         print_span(counts);
     }
     if (counts->never > 0) {
-        printf("note: %" PRIu64 " requests cost more than the limit lets pass at all\n", counts->never);
+        printf("note: requests that cost more than the limit ever lets pass: %" PRIu64 "\n", counts->never);
     }
 }
 
@@ -146,7 +146,8 @@ static void print_skips(const struct mete__report *report)
         if (skips->count == 0) {
             continue;
         }
-        printf("skipped %" PRIu64 ": %s: line", skips->count, mete__reason_text(reason));
+        printf("skipped %" PRIu64 ": %s: line%s", skips->count, mete__reason_text(reason),
+               skips->count > 1 ? "s" : "");
         for (size_t i = 0; i < skips->count && i < METE__SKIPS_NAMED; i++) {
             printf("%s ", i > 0 ? "," : "");
             if (report->file_count > 1) {

@@ -175,7 +175,8 @@ static int report(struct run *run)
         return METE__EXIT_INPUT;
     }
     if (!enough) {
-        mete__cli_error("stress", "only %llu conclusive rounds, at least %u are needed: the others took as long as "
+        mete__cli_error("stress",
+                        "only %llu conclusive rounds, at least %u are needed: the others took as long as "
                         "half a unit takes to refill",
                         (unsigned long long)result->conclusive, CONCLUSIVE_MIN);
     }
@@ -324,8 +325,8 @@ static enum mete__args_result parse(int argc, char **argv, struct options *optio
         {"seconds", "N", "go on for at least so long (default 10)", METE__ARG_U64, &options->seconds, 0, 86400},
         {"mode", "MODE", "threads (default), processes, or mixed:\nprocesses of 4 threads", METE__ARG_TEXT,
          &options->mode, 0, 0},
-        {"store", "PLACE", "memory, or a file (default: memory for threads, else a\ntemporary file)",
-         METE__ARG_TEXT, &options->store, 0, 0},
+        {"store", "PLACE", "memory, or a file (default: memory for threads, else a\ntemporary file)", METE__ARG_TEXT,
+         &options->store, 0, 0},
         {"algorithm", "NAME", "token_bucket (default), leaky_bucket, fixed_window,\nsliding_window, sliding_log",
          METE__ARG_TEXT, &options->algorithm, 0, 0},
         {"json", NULL, "print one JSON object", METE__ARG_FLAG, &options->json, 0, 0},

@@ -21,8 +21,8 @@ bool mete__stress_open(const struct mete__stress_target *target, struct mete__st
     if (mete_store_create_why(&target->options, &opened->store, why, why_size) != METE_OK) {
         return false;
     }
-    if (mete_limiter_create_why(opened->store, target->limiter_name, &target->limit, &opened->limiter, why,
-                                why_size) != METE_OK) {
+    if (mete_limiter_create_why(opened->store, target->limiter_name, &target->limit, &opened->limiter, why, why_size) !=
+        METE_OK) {
         mete__stress_close(opened);
         return false;
     }

@@ -9,6 +9,22 @@
 
 /* About as long as a line takes to come from another processor a few times. */
 #define SPINS_BEFORE_YIELD 64u
+#define ASKS_BETWEEN_LOOKS 256u
+
+static uint64_t ask_until_denied(const struct mete__stress_gate *gate, uint64_t round, mete_limiter *limiter)
+{
+    unsigned char key[METE__STRESS_KEY_SIZE];
+    uint64_t admitted = 0;
+    mete__stress_key(round, key);
+    while (mete_allow(limiter, key, sizeof(key))) {
+        admitted++;
+        if (admitted % ASKS_BETWEEN_LOOKS == 0 &&
+            atomic_load_explicit(&gate->abandoned, memory_order_relaxed) == round) {
+            break;
+        }
+    }
+    return admitted;
+}
 
 void mete__stress_call(struct mete__stress_gate *gate, size_t caller, mete_limiter *limiter)
 {
@@ -24,13 +40,8 @@ void mete__stress_call(struct mete__stress_gate *gate, size_t caller, mete_limit
         if (atomic_load_explicit(&gate->stop, memory_order_relaxed)) {
             return;
         }
-        unsigned char key[METE__STRESS_KEY_SIZE];
-        mete__stress_key(round, key);
         seen = round;
-        uint64_t admitted = 0;
-        while (mete_allow(limiter, key, sizeof(key))) {
-            admitted++;
-        }
+        uint64_t admitted = ask_until_denied(gate, round, limiter);
         tally->admitted = admitted;
         tally->decisions = admitted + 1;
     }
@@ -66,8 +77,8 @@ void mete__stress_fail(struct mete__stress_gate *gate, const char *why)
 struct mete__stress_gate *mete__stress_gate_create(void)
 {
     /* Fresh pages are zero, which is the gate before anybody came. */
-    void *memory = mmap(NULL, sizeof(struct mete__stress_gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                        -1, 0);
+    void *memory =
+        mmap(NULL, sizeof(struct mete__stress_gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return memory != MAP_FAILED ? memory : NULL;
 }
 

@@ -32,6 +32,9 @@ struct mete__stress_gate {
     /* Raised by callers with release, read by the coordinator with acquire:
      * it sees the tallies of all who arrived. */
     _Alignas(64) _Atomic uint64_t arrived;
+    /* A round that callers need not finish, because it can say nothing any more:
+     * at a high rate nobody would ever be denied.  Relaxed: a hint. */
+    _Alignas(64) _Atomic uint64_t abandoned;
     _Atomic bool stop;   /* set before the last raise of `round` */
     _Atomic bool failed; /* set with release by a caller that cannot work; `why` says why */
     char why[METE__STRESS_WHY_SIZE];

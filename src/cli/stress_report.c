@@ -8,8 +8,7 @@
 
 #define LIMIT_TEXT_SIZE 256
 
-void mete__stress_print_text(const struct mete__stress_result *result, const struct mete_limit *limit,
-                             const char *mode)
+void mete__stress_print_text(const struct mete__stress_result *result, const struct mete_limit *limit, const char *mode)
 {
     char text[LIMIT_TEXT_SIZE];
     double seconds = (double)result->elapsed_ns * 1e-9;
@@ -23,8 +22,7 @@ void mete__stress_print_text(const struct mete__stress_result *result, const str
     printf("  exactly %-6" PRIu64 " %" PRIu64 "\n", result->burst, result->exact);
     if (result->deviation_round != 0) {
         printf("first deviation  round %" PRIu64 " admitted %" PRIu64 " instead of %" PRIu64 " in %.6f s\n",
-               result->deviation_round, result->deviation_admitted, result->burst,
-               (double)result->deviation_ns * 1e-9);
+               result->deviation_round, result->deviation_admitted, result->burst, (double)result->deviation_ns * 1e-9);
     } else {
         printf("first deviation  none\n");
     }
@@ -49,8 +47,8 @@ static json_t *deviation_to_json(const struct mete__stress_result *result)
     return object;
 }
 
-void mete__stress_print_json(const struct mete__stress_result *result, const struct mete_limit *limit,
-                             const char *mode, bool passed)
+void mete__stress_print_json(const struct mete__stress_result *result, const struct mete_limit *limit, const char *mode,
+                             bool passed)
 {
     char text[LIMIT_TEXT_SIZE];
     json_t *object = json_object();

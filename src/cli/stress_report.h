@@ -21,7 +21,7 @@ struct mete__stress_result {
 
 void mete__stress_print_text(const struct mete__stress_result *result, const struct mete_limit *limit,
                              const char *mode);
-void mete__stress_print_json(const struct mete__stress_result *result, const struct mete_limit *limit,
-                             const char *mode, bool passed);
+void mete__stress_print_json(const struct mete__stress_result *result, const struct mete_limit *limit, const char *mode,
+                             bool passed);
 
 #endif

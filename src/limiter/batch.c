@@ -34,14 +34,11 @@ static void decide_one(mete_limiter *limiter, const struct mete_request *request
                        uint64_t own_now_ns, struct mete_decision *out)
 {
     const struct mete__rule *rule = mete__limiter_rule(limiter);
-    bool is_own_now = request->now_ns == METE_NOW;
-    uint64_t now_ns = is_own_now ? own_now_ns : request->now_ns;
-    if (rule->profile.scale.kind == METE__KIND_GCRA && request->cost > 0 &&
-        mete__take_bucket_whole(limiter, rule, &member->slot, request->cost, now_ns, out)) {
+    struct mete__ask ask = mete__request_ask_at(limiter, rule, request, METE__OP_TAKE, own_now_ns);
+    if (rule->profile.scale.kind == METE__KIND_GCRA && ask.cost > 0 &&
+        mete__take_bucket_whole(limiter, rule, &member->slot, &ask, out)) {
         return;
     }
-    struct mete__ask ask = {
-        .op = METE__OP_TAKE, .cost = request->cost, .now_ns = now_ns, .is_own_now = is_own_now};
     mete__decide(limiter, &ask, member->hash, out);
 }
 

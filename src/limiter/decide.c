@@ -53,10 +53,10 @@ uint64_t mete__begin_ns(mete_limiter *limiter, const struct mete__ask *ask, cons
     uint64_t now_ns = ask->now_ns;
     *not_before_max_ns = METE_TIME_MAX;
     if (ask->is_own_now) {
-        now_ns = mete__max_u64(now_ns, mete__store_now(limiter->store));
+        now_ns = mete__max_u64(now_ns, mete__on_grid_floor(mete__store_now(limiter->store), ask->grid_ns));
         *not_before_max_ns = now_ns + CLOCK_SPREAD_NS;
     }
-    return mete__max_u64(now_ns, mete__min_u64(not_before_ns, *not_before_max_ns));
+    return mete__on_grid_ceil(mete__max_u64(now_ns, mete__min_u64(not_before_ns, *not_before_max_ns)), ask->grid_ns);
 }
 
 /* False when the key turned up meanwhile: look again. */
@@ -85,7 +85,7 @@ static bool decide_absent(mete_limiter *limiter, const struct mete__history *his
         case METE__CLAIM_FOUND:
             return false;
         case METE__CLAIM_STALE:
-            claim.now_ns = claim.not_before_ns;
+            claim.now_ns = mete__on_grid_ceil(claim.not_before_ns, ask->grid_ns);
             break;
         case METE__CLAIM_FULL:
             answer_full(limiter, rule, &verdict, &moment, claim.idle_at_ns, out);
@@ -143,6 +143,7 @@ void mete__decide(mete_limiter *limiter, const struct mete__ask *ask, struct met
         bool is_done = cell != NULL ? decide_present(limiter, &history, ask, cell, seen, hash, out)
                                     : decide_absent(limiter, &history, ask, &slot, hash, out);
         if (is_done) {
+            mete__round_waits(out, ask->grid_ns);
             return;
         }
     }

@@ -18,8 +18,45 @@ struct mete__ask {
     uint64_t cost;
     uint64_t now_ns;      /* never METE_NOW */
     uint64_t wait_ns_max;
-    bool is_own_now; /* now_ns was read from the store's clock by us */
+    bool is_own_now;     /* now_ns was read from the store's clock by us */
+    uint64_t grid_ns;    /* waits are told in whole multiples of this; 0: to the nanosecond */
 };
+
+/*
+ * Rates whose tick is not a fraction of a nanosecond (70/s) are exact at times on
+ * the profile's grid.  So our own clock is read on that grid, if it is not
+ * coarser than the clock is good for; waits are then rounded up to it.
+ */
+#define METE__GRID_MAX_NS 1000u
+
+static inline uint64_t mete__own_grid_ns(const mete_limiter *limiter, const struct mete__rule *rule)
+{
+    uint64_t grid_ns = rule->profile.ticks.grid_ns;
+    bool is_ours = limiter->store->clock.callers.now_ns == NULL;
+    return is_ours && grid_ns <= METE__GRID_MAX_NS ? grid_ns : 0;
+}
+
+static inline uint64_t mete__on_grid_floor(uint64_t now_ns, uint64_t grid_ns)
+{
+    return __builtin_expect(grid_ns != 0, 0) ? now_ns - now_ns % grid_ns : now_ns;
+}
+
+static inline uint64_t mete__on_grid_ceil(uint64_t wait_ns, uint64_t grid_ns)
+{
+    if (__builtin_expect(grid_ns == 0, 1) || wait_ns == METE_NEVER || wait_ns % grid_ns == 0) {
+        return wait_ns;
+    }
+    return wait_ns - wait_ns % grid_ns + grid_ns;
+}
+
+static inline void mete__round_waits(struct mete_decision *out, uint64_t grid_ns)
+{
+    if (__builtin_expect(grid_ns != 0, 0)) {
+        out->wait_ns = mete__on_grid_ceil(out->wait_ns, grid_ns);
+        out->retry_after_ns = mete__on_grid_ceil(out->retry_after_ns, grid_ns);
+        out->reset_after_ns = mete__on_grid_ceil(out->reset_after_ns, grid_ns);
+    }
+}
 
 /*
  * The time an absent key begins at.  The clock is read again, after the search

@@ -17,16 +17,17 @@ struct judged {
     uint64_t used;
 };
 
-/* Logs changed to other periods: what was over at the change stays over. */
-static uint64_t drop_before_ns(const struct mete__history *history, uint64_t now_ns)
+/* Units before this time are over.  A ring that was not used since logs changed
+ * to other periods: what was over at a change stays over. */
+static uint64_t drop_before_ns(const struct mete__log_view *view, const struct mete__history *history,
+                               uint64_t now_ns)
 {
     uint64_t drop_ns = mete__log_drop_before_ns(history->current->profile.scale.period, now_ns);
-    for (uint64_t i = 0; i < history->count; i++) {
-        const struct mete__rule *before = history->changes[i].before;
-        if (before->profile.scale.kind == METE__KIND_LOG) {
-            uint64_t settled_ns = mete__min_u64(history->changes[i].at_ns, now_ns);
-            drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(before->profile.scale.period, settled_ns));
-        }
+    uint64_t index = mete__history_index(history, view->cell_seen.lo & METE__SCALE_MASK);
+    for (uint64_t i = index; i < history->count; i++) {
+        uint64_t settled_ns = mete__min_u64(history->changes[i].at_ns, now_ns);
+        uint64_t period_ns = history->changes[i].before->profile.scale.period;
+        drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, settled_ns));
     }
     return drop_ns;
 }
@@ -35,7 +36,7 @@ static struct judged judge(const struct mete__log_view *view, const struct mete_
 {
     struct judged judged = {.at_ns = mete__max_u64(now_ns, view->state.last_ns)};
     judged.ahead_ns = view->state.booked ? judged.at_ns - now_ns : 0;
-    judged.over = mete__ring_over(&view->ring, &view->state, drop_before_ns(history, judged.at_ns));
+    judged.over = mete__ring_over(&view->ring, &view->state, drop_before_ns(view, history, judged.at_ns));
     judged.used = view->state.count - judged.over;
     return judged;
 }
@@ -61,20 +62,35 @@ static void describe(const struct mete__log_view *view, const struct judged *jud
 {
     out->limit = profile->capacity;
     out->remaining = judged->ahead_ns > 0 ? 0 : mete__sub_floor0_u64(profile->capacity, judged->used);
-    out->reset_after_ns = 0;
-    if (judged->used > 0) {
+    if (judged->used == 0) {
+        out->reset_after_ns = judged->ahead_ns;
+    } else {
         uint64_t newest_ns = time_of(view, judged, judged->used - 1);
         out->reset_after_ns = judged->ahead_ns + newest_ns + profile->scale.period - judged->at_ns;
     }
 }
 
-/* Publishes the ring after `view`, dropping what is over; false: another was first. */
-static bool charge(struct mete__log_view *view, struct judged *judged, uint64_t cost, uint64_t at_ns, bool booked)
+/* The ring is now up to date with the rule in force; when this is lost, what
+ * is over is found over once more. */
+static void mark_used(struct mete__log_view *view, const struct mete__history *history)
+{
+    struct mete__pair next = {(view->cell_seen.lo & ~METE__SCALE_MASK) | history->current->scale_id,
+                              view->cell_seen.hi};
+    if (next.lo != view->cell_seen.lo && mete__pair_cas_full(view->cell, &view->cell_seen, next)) {
+        view->cell_seen = next;
+    }
+}
+
+/* Publishes the ring with cost units at at_ns, dropping what is over then (a
+ * reservation needs their places); false: another was first. */
+static bool charge(struct mete__log_view *view, const struct mete__history *history, uint64_t cost, uint64_t at_ns,
+                   bool booked)
 {
     struct mete__ring_state next = view->state;
+    uint64_t over = mete__ring_over(&view->ring, &view->state, drop_before_ns(view, history, at_ns));
     mete__ring_help(&view->ring, &view->state);
-    next.first = (view->state.first + judged->over) % view->ring.units;
-    next.count = judged->used + cost;
+    next.first = (view->state.first + over) % view->ring.units;
+    next.count = view->state.count - over + cost;
     next.pending = cost;
     next.last_ns = at_ns;
     next.booked = booked;
@@ -83,8 +99,7 @@ static bool charge(struct mete__log_view *view, struct judged *judged, uint64_t 
         return false;
     }
     view->state = next;
-    judged->over = 0;
-    judged->used = next.count;
+    mark_used(view, history);
     return true;
 }
 
@@ -112,12 +127,11 @@ static bool take(struct mete__log_view *view, const struct mete__history *histor
     }
     out->wait_ns = wait_ns;
     uint64_t from_ns = judged.at_ns - judged.ahead_ns; /* what waits count from */
-    if (!charge(view, &judged, ask->cost, from_ns + wait_ns,
+    if (!charge(view, history, ask->cost, from_ns + wait_ns,
                 from_ns + wait_ns > ask->now_ns && (wait_ns > 0 || view->state.booked))) {
         return false;
     }
-    judged.at_ns = mete__max_u64(ask->now_ns, view->state.last_ns);
-    judged.ahead_ns = view->state.booked ? judged.at_ns - ask->now_ns : 0;
+    judged = judge(view, history, ask->now_ns);
     describe(view, &judged, profile, out);
     return true;
 }
@@ -137,12 +151,11 @@ static bool refund(struct mete__log_view *view, const struct mete__history *hist
             return false;
         }
         view->state = next;
-        view->control = mete__ring_pack(&next);
         judged.used -= back;
     }
     *out = (struct mete_decision){.allowed = true};
     describe(view, &judged, &history->current->profile, out);
-    return is_unchanged(view) || back > 0;
+    return back > 0 || is_unchanged(view);
 }
 
 /* --- a key without a ring ------------------------------------------------------- */
@@ -174,28 +187,27 @@ static void answer_full(mete_limiter *limiter, const struct mete__profile *profi
 }
 
 /*
- * Gives the key a ring, with what it owes from before the limit was a log, or
- * was a smaller one.  True when it has one now; false when *out is the answer.
+ * Gives the key a ring, with what it brings.  True when it has one now; false
+ * when *out is the answer.
  */
-static bool claim_ring(mete_limiter *limiter, struct mete__log *log, const struct mete__history *history,
-                       const struct mete__ask *ask, const struct mete__slot *slot, struct mete__hash hash,
-                       uint64_t *now_ns, struct mete_decision *out)
+static bool claim_ring(struct mete__inheritance *heir, mete_limiter *limiter, struct mete__ask *ask,
+                       const struct mete__slot *slot, struct mete_decision *out)
 {
-    struct mete__inheritance heir = {.limiter = limiter, .log = log, .history = history, .hash = hash};
-    struct mete__judge judge = mete__inheritance_judge(&heir);
-    struct mete__claim claim = {.scale_id = METE__LOG_SCALE_ID,
+    const struct mete__profile *profile = &heir->history->current->profile;
+    struct mete__judge judge = mete__inheritance_judge(heir);
+    struct mete__claim claim = {.scale_id = heir->history->current->scale_id,
                                 .may_evict = limiter->store->on_full == METE_FULL_EVICT};
-    if (!mete__inheritance_find(&heir, ask->now_ns) &&
-        (ask->cost == 0 || ask->op == METE__OP_PEEK || ask->op == METE__OP_REFUND ||
-         ask->cost > history->current->profile.capacity)) {
-        describe_unseen(&history->current->profile, ask, out);
+    mete__inheritance_find(heir, NULL, ask->now_ns);
+    if (heir->what == METE__HEIR_NOTHING && (ask->cost == 0 || ask->op == METE__OP_PEEK ||
+                                             ask->op == METE__OP_REFUND || ask->cost > profile->capacity)) {
+        describe_unseen(profile, ask, out);
         return false;
     }
-    claim.now_ns = mete__begin_ns(limiter, ask, &log->table, slot, &claim.not_before_max_ns);
+    claim.now_ns = mete__begin_ns(limiter, ask, &heir->log->table, slot, &claim.not_before_max_ns);
     for (;;) {
-        switch (mete__claim_cell(&log->table, slot, &judge, &claim)) {
+        switch (mete__claim_cell(&heir->log->table, slot, &judge, &claim)) {
         case METE__CLAIM_MADE:
-            *now_ns = claim.now_ns;
+            ask->now_ns = claim.now_ns;
             return true;
         case METE__CLAIM_FOUND:
             return true;
@@ -203,9 +215,23 @@ static bool claim_ring(mete_limiter *limiter, struct mete__log *log, const struc
             claim.now_ns = claim.not_before_ns;
             break;
         case METE__CLAIM_FULL:
-            answer_full(limiter, &history->current->profile, ask, &claim, out);
+            answer_full(limiter, profile, ask, &claim, out);
             return false;
         }
+    }
+}
+
+/*
+ * Puts what the key brings in place of what a ring held that was left behind when
+ * the limit was no log.  Control first, then the cell's scale; a thread killed in
+ * between leaves a ring that is carried over once more.
+ */
+static void refresh_ring(struct mete__inheritance *heir, struct mete__log_view *view)
+{
+    struct mete__ring_state state =
+        mete__inheritance_begin(heir, &view->ring, view->control, view->state.gen);
+    if (mete__pair_cas_full(view->ring.control, &view->control, mete__ring_pack(&state))) {
+        mark_used(view, heir->history);
     }
 }
 
@@ -214,14 +240,22 @@ void mete__decide_log(mete_limiter *limiter, const struct mete__history *history
 {
     struct mete__log *log = mete__limiter_log(limiter);
     struct mete__slot slot = mete__table_locate(&log->table, hash);
+    struct mete__inheritance heir = {.limiter = limiter, .log = log, .history = history, .hash = hash};
     struct mete__ask ask = *asked;
     for (;;) {
         struct mete__log_view view;
         if (!mete__log_look(log, &slot, &view)) {
-            if (!claim_ring(limiter, log, history, &ask, &slot, hash, &ask.now_ns, out)) {
+            if (!claim_ring(&heir, limiter, &ask, &slot, out)) {
                 return;
             }
             continue;
+        }
+        if (__builtin_expect((view.cell_seen.lo & METE__SCALE_MASK) != history->current->scale_id, 0)) {
+            mete__inheritance_find(&heir, &view, ask.now_ns);
+            if (heir.what == METE__HEIR_UNITS) {
+                refresh_ring(&heir, &view);
+                continue;
+            }
         }
         bool is_done = ask.op == METE__OP_REFUND ? refund(&view, history, &ask, out) : take(&view, history, &ask, out);
         if (is_done) {

@@ -4,129 +4,256 @@
 #include "algorithm/convert.h"
 #include "algorithm/sliding_log.h"
 
-/* --- from a ring to a cell ------------------------------------------------------ */
-
-static struct mete__log *logs_of(const mete_limiter *limiter)
-{
-    return __atomic_load_n(&limiter->store->logs, __ATOMIC_ACQUIRE);
-}
-
-/* The key's ring in the largest log it has one in; older ones were left behind. */
-static bool find_ring(const mete_limiter *limiter, struct mete__hash hash, const struct mete__log *except,
-                      struct mete__log **log, struct mete__log_view *view)
-{
-    for (*log = logs_of(limiter); *log != NULL; *log = (*log)->next) {
-        if ((*log)->name_hash == limiter->name_hash && *log != except) {
-            struct mete__slot slot = mete__table_locate(&(*log)->table, hash);
-            if (mete__log_look(*log, &slot, view)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Units that count at settled_ns under the log rule that change `index` ended. */
-static uint64_t ring_owes(const mete_limiter *limiter, const struct mete__history *history, uint64_t index,
-                          struct mete__hash hash, uint64_t settled_ns)
-{
-    struct mete__log *log;
-    struct mete__log_view view;
-    uint64_t period_ns = history->changes[index].before->profile.scale.period;
-    uint64_t used;
-    do {
-        if (!find_ring(limiter, hash, NULL, &log, &view)) {
-            return 0;
-        }
-        uint64_t at_ns = mete__max_u64(settled_ns, view.state.last_ns);
-        used = view.state.count - mete__ring_over(&view.ring, &view.state, mete__log_drop_before_ns(period_ns, at_ns));
-    } while (!mete__pair_is_same(mete__pair_load_acquire(view.ring.control), view.control));
-    return used;
-}
-
 static bool is_log(const struct mete__rule *rule)
 {
     return rule->profile.scale.kind == METE__KIND_LOG;
 }
 
-/* The newest change whose rule before was (is_wanted) a log, and of the newest that was not. */
-static bool newest_change(const struct mete__history *history, bool is_wanted_log, uint64_t *index)
+uint64_t mete__history_index(const struct mete__history *history, uint64_t scale_id)
 {
     for (uint64_t i = history->count; i-- > 0;) {
-        if (is_log(history->changes[i].before) == is_wanted_log) {
-            *index = i;
+        if (history->changes[i].before->scale_id == scale_id && history->current->scale_id != scale_id) {
+            return i;
+        }
+    }
+    return history->count;
+}
+
+/* --- a debt on its way ------------------------------------------------------------ */
+
+/* Under a log: units at one time.  Else: a word. */
+struct debt {
+    bool in_log;
+    uint64_t word;
+    uint64_t units;
+    uint64_t at_ns;
+};
+
+static uint64_t settled_ns(const struct mete__history *history, uint64_t index, uint64_t now_ns)
+{
+    return mete__min_u64(history->changes[index].at_ns, now_ns);
+}
+
+static uint64_t units_at(const struct debt *debt, const struct mete__rule *rule, uint64_t at_ns)
+{
+    if (debt->in_log) {
+        return debt->at_ns >= mete__log_drop_before_ns(rule->profile.scale.period, at_ns) ? debt->units : 0;
+    }
+    struct mete__moment moment = mete__rule_moment((struct mete__rule *)(uintptr_t)rule, debt->word, at_ns);
+    return mete__owed_units(&rule->profile, debt->word, &moment);
+}
+
+/* One change: settled under the rule before it, owed under the one after. */
+static void step(struct debt *debt, const struct mete__history *history, uint64_t index, uint64_t now_ns)
+{
+    struct mete__rule *from = history->changes[index].before;
+    struct mete__rule *to = mete__history_after(history, index);
+    uint64_t at_ns = settled_ns(history, index, now_ns);
+    if (!is_log(from) && !is_log(to)) {
+        debt->word = mete__rule_convert(from, to, debt->word, at_ns);
+        return;
+    }
+    uint64_t units = units_at(debt, from, at_ns);
+    if (!is_log(to)) {
+        struct mete__moment moment = mete__rule_moment(to, 0, at_ns);
+        *debt = (struct debt){.word = mete__word_of_owed(&to->profile, units, &moment)};
+    } else if (is_log(from)) {
+        debt->units = units;
+    } else {
+        *debt = (struct debt){.in_log = true, .units = mete__min_u64(units, to->profile.capacity), .at_ns = at_ns};
+    }
+}
+
+static void walk(struct debt *debt, const struct mete__history *history, uint64_t index, uint64_t now_ns)
+{
+    for (uint64_t i = index; i < history->count; i++) {
+        step(debt, history, i, now_ns);
+    }
+}
+
+/* --- where it starts -------------------------------------------------------------- */
+
+/* The key's ring in the newest log it has one in. */
+static bool find_ring(const mete_limiter *limiter, struct mete__hash hash, struct mete__log_view *view)
+{
+    struct mete__log *log = __atomic_load_n(&limiter->store->logs, __ATOMIC_ACQUIRE);
+    for (; log != NULL; log = log->next) {
+        struct mete__slot slot;
+        if (log->name_hash != limiter->name_hash) {
+            continue;
+        }
+        slot = mete__table_locate(&log->table, hash);
+        if (mete__log_look(log, &slot, view)) {
             return true;
         }
     }
     return false;
 }
 
-/* Whether the cell's scale was last in force after change `index`. */
-static bool is_cell_newer(const struct mete__history *history, const struct mete__pair *cell, uint64_t index)
+/* The first change from `index` on that leads away from logs; count when none does. */
+static uint64_t end_of_logs(const struct mete__history *history, uint64_t index)
 {
-    for (uint64_t i = history->count; i-- > index + 1;) {
-        if (history->changes[i].before->scale_id == (cell->lo & METE__SCALE_MASK)) {
+    while (index < history->count && is_log(mete__history_after(history, index))) {
+        index++;
+    }
+    return index;
+}
+
+/* What a ring owes at the change `last`, when logs have been in force from change `index` to it. */
+static uint64_t ring_owes(const mete_limiter *limiter, const struct mete__history *history, struct mete__hash hash,
+                          uint64_t index, uint64_t last, uint64_t now_ns)
+{
+    struct mete__log_view view;
+    uint64_t used;
+    do {
+        uint64_t drop_ns = 0;
+        if (!find_ring(limiter, hash, &view)) {
+            return 0;
+        }
+        for (uint64_t i = index; i <= last; i++) {
+            uint64_t at_ns = mete__max_u64(settled_ns(history, i, now_ns), view.state.last_ns);
+            uint64_t period_ns = history->changes[i].before->profile.scale.period;
+            drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, at_ns));
+        }
+        used = view.state.count - mete__ring_over(&view.ring, &view.state, drop_ns);
+    } while (!mete__pair_is_same(mete__pair_load_acquire(view.ring.control), view.control));
+    return used;
+}
+
+/* A ring last used before change `index`, walked to the first change away from
+ * logs and through that; *index is the change after. */
+static struct debt leave_ring(const mete_limiter *limiter, const struct mete__history *history,
+                              struct mete__hash hash, uint64_t *index, uint64_t now_ns)
+{
+    uint64_t last = end_of_logs(history, *index);
+    uint64_t at_ns = settled_ns(history, last, now_ns);
+    struct debt debt = {.in_log = true, .at_ns = at_ns};
+    debt.units = ring_owes(limiter, history, hash, *index, last, now_ns);
+    step(&debt, history, last, now_ns);
+    *index = last + 1;
+    return debt;
+}
+
+static bool has_log(const struct mete__history *history)
+{
+    for (uint64_t i = 0; i < history->count; i++) {
+        if (is_log(history->changes[i].before)) {
             return true;
         }
     }
     return false;
+}
+
+/* A cell's debt before change *index. */
+static struct debt leave_cell(const mete_limiter *limiter, const struct mete__history *history,
+                              struct mete__pair cell, uint64_t *index, uint64_t now_ns)
+{
+    *index = mete__history_index(history, cell.lo & METE__SCALE_MASK);
+    if (*index < history->count || (cell.lo & METE__SCALE_MASK) == history->current->scale_id) {
+        return (struct debt){.word = cell.hi};
+    }
+    /* From before our time. */
+    *index = 0;
+    return (struct debt){.word = mete__limiter_first_word(limiter, history, cell, now_ns)};
 }
 
 uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__history *history,
                               const struct mete__pair *cell, struct mete__hash hash, uint64_t now_ns)
 {
-    uint64_t index;
-    if (!newest_change(history, true, &index) || (cell != NULL && is_cell_newer(history, cell, index))) {
-        return cell != NULL ? mete__limiter_rescale(limiter, history, *cell, now_ns) : 0;
+    struct debt debt = {0};
+    struct mete__log_view view;
+    uint64_t index = 0;
+    bool is_cell_known = cell != NULL && mete__history_index(history, cell->lo & METE__SCALE_MASK) < history->count;
+    if (cell != NULL) {
+        debt = leave_cell(limiter, history, *cell, &index, now_ns);
     }
-    uint64_t settled_ns = mete__min_u64(history->changes[index].at_ns, now_ns);
-    uint64_t owed = ring_owes(limiter, history, index, hash, settled_ns);
-    if (owed == 0) {
-        return 0;
+    if (has_log(history) && find_ring(limiter, hash, &view)) {
+        uint64_t ring_index = mete__history_index(history, view.cell_seen.lo & METE__SCALE_MASK);
+        if (ring_index < history->count && (!is_cell_known || ring_index > index)) {
+            index = ring_index;
+            debt = leave_ring(limiter, history, hash, &index, now_ns);
+        }
     }
-    struct mete__rule *to = mete__history_after(history, index);
-    struct mete__moment moment = mete__rule_moment(to, 0, settled_ns);
-    uint64_t word = mete__word_of_owed(&to->profile, owed, &moment);
-    return mete__history_walk(history, index + 1, word, now_ns);
+    walk(&debt, history, index, now_ns);
+    return debt.word;
 }
 
-/* --- to a ring ------------------------------------------------------------------ */
+/* --- to a ring -------------------------------------------------------------------- */
 
-/* From the key's cell, under the last rule that was not a log. */
-static void find_in_cell(struct mete__inheritance *heir, uint64_t now_ns)
+static bool find_cell(const struct mete__inheritance *heir, struct mete__pair *seen)
 {
-    struct mete__pair seen;
-    struct mete__history until = *heir->history;
-    uint64_t index;
     struct mete__slot slot = mete__table_locate(&heir->limiter->table, heir->hash);
-    struct mete__pair *cell = mete__table_find(&heir->limiter->table, &slot, &seen);
-    if (cell == NULL || !newest_change(heir->history, false, &index)) {
+    return mete__table_find(&heir->limiter->table, &slot, seen) != NULL;
+}
+
+void mete__inheritance_find(struct mete__inheritance *heir, const struct mete__log_view *own, uint64_t now_ns)
+{
+    const struct mete__history *history = heir->history;
+    struct mete__log_view view;
+    struct mete__pair cell;
+    uint64_t index;
+    heir->what = own != NULL ? METE__HEIR_RING : METE__HEIR_NOTHING;
+    if (history->count == 0) {
         return;
     }
-    struct mete__rule *before = until.changes[index].before;
-    until.current = before;
-    until.count = index;
-    heir->at_ns = mete__min_u64(heir->history->changes[index].at_ns, now_ns);
-    uint64_t word = seen.hi;
-    if ((seen.lo & METE__SCALE_MASK) != before->scale_id) {
-        word = mete__limiter_rescale(heir->limiter, &until, seen, heir->at_ns);
+    bool has_ring = own != NULL || find_ring(heir->limiter, heir->hash, &view);
+    uint64_t ring_index =
+        has_ring ? mete__history_index(history, (own != NULL ? own : &view)->cell_seen.lo & METE__SCALE_MASK) : 0;
+    if (find_cell(heir, &cell)) {
+        struct debt debt = leave_cell(heir->limiter, history, cell, &index, now_ns);
+        if (!has_ring || index > ring_index) {
+            walk(&debt, history, index, now_ns);
+            *heir = (struct mete__inheritance){heir->limiter, heir->log,  history,    heir->hash,
+                                               debt.units > 0 || own != NULL ? METE__HEIR_UNITS : METE__HEIR_NOTHING,
+                                               debt.units,    debt.at_ns};
+            return;
+        }
     }
-    struct mete__moment moment = mete__rule_moment(before, word, heir->at_ns);
-    heir->units = mete__min_u64(mete__owed_units(&before->profile, word, &moment),
-                                mete__history_after(heir->history, index)->profile.capacity);
+    if (!has_ring) {
+        return;
+    }
+    heir->what = METE__HEIR_RING;
+    if (end_of_logs(history, ring_index) < history->count) {
+        struct debt debt = leave_ring(heir->limiter, history, heir->hash, &ring_index, now_ns);
+        walk(&debt, history, ring_index, now_ns);
+        heir->what = METE__HEIR_UNITS;
+        heir->units = debt.units;
+        heir->at_ns = debt.at_ns;
+    }
 }
 
-bool mete__inheritance_find(struct mete__inheritance *heir, uint64_t now_ns)
+/* Times of an older ring are copied.  Raising is harmless even when the claim
+ * comes to nothing: last_ns, which no time is above, goes up with it. */
+static void copy_ring(const struct mete__inheritance *heir, const struct mete__ring *ring,
+                      struct mete__ring_state *state, uint64_t last_ns)
 {
     struct mete__log_view view;
-    if (heir->history->count == 0) {
-        return false;
+    while (find_ring(heir->limiter, heir->hash, &view)) {
+        state->count = mete__min_u64(view.state.count, ring->units);
+        state->last_ns = mete__max_u64(last_ns, view.state.last_ns);
+        state->booked = view.state.booked;
+        for (uint64_t i = 0; i < state->count; i++) {
+            mete__ring_raise(ring, i, mete__ring_time(&view.ring, &view.state, i));
+        }
+        if (mete__pair_is_same(mete__pair_load_acquire(view.ring.control), view.control)) {
+            return;
+        }
     }
-    if (find_ring(heir->limiter, heir->hash, heir->log, &heir->older, &view)) {
-        return true;
+}
+
+struct mete__ring_state mete__inheritance_begin(const struct mete__inheritance *heir, const struct mete__ring *ring,
+                                                struct mete__pair control, uint64_t gen)
+{
+    struct mete__ring_state old = mete__ring_unpack(control);
+    struct mete__ring_state state = {.gen = gen, .last_ns = old.last_ns};
+    if (heir->what == METE__HEIR_UNITS && heir->units > 0) {
+        state.count = mete__min_u64(heir->units, ring->units);
+        state.pending = state.count;
+        state.last_ns = mete__max_u64(old.last_ns, heir->at_ns);
+    } else if (heir->what == METE__HEIR_RING) {
+        copy_ring(heir, ring, &state, old.last_ns);
     }
-    find_in_cell(heir, now_ns);
-    return heir->units > 0;
+    return state;
 }
 
 static uint64_t rank(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
@@ -140,36 +267,6 @@ static bool retire(void *context, const struct mete__pair *address, struct mete_
 {
     struct mete__judge *own = &((struct mete__inheritance *)context)->log->judge;
     return own->retire(own->context, address, cell, now_ns);
-}
-
-/* The state a new ring begins with, after `control`; times of an older ring are
- * copied.  Raising is harmless even when the claim comes to nothing: last_ns,
- * which no time is above, goes up with it. */
-static struct mete__ring_state begin(const struct mete__inheritance *heir, const struct mete__ring *ring,
-                                     struct mete__pair control)
-{
-    struct mete__ring_state old = mete__ring_unpack(control);
-    struct mete__ring_state state = {.gen = old.gen + 1, .last_ns = old.last_ns};
-    if (heir->units > 0) {
-        state.count = heir->units;
-        state.pending = heir->units;
-        state.last_ns = mete__max_u64(old.last_ns, heir->at_ns);
-        return state;
-    }
-    struct mete__log *log;
-    struct mete__log_view view;
-    while (heir->older != NULL && find_ring(heir->limiter, heir->hash, heir->log, &log, &view)) {
-        state.count = view.state.count;
-        state.last_ns = mete__max_u64(old.last_ns, view.state.last_ns);
-        state.booked = view.state.booked;
-        for (uint64_t i = 0; i < state.count; i++) {
-            mete__ring_raise(ring, i, mete__ring_time(&view.ring, &view.state, i));
-        }
-        if (mete__pair_is_same(mete__pair_load_acquire(view.ring.control), view.control)) {
-            break;
-        }
-    }
-    return state;
 }
 
 /*
@@ -186,9 +283,10 @@ static uint64_t word(void *context, const struct mete__pair *address, struct met
         if (!mete__pair_is_same(mete__pair_load_acquire(address), pending)) {
             return 0; /* removed: confirming will fail */
         }
-        struct mete__ring_state state = begin(heir, &ring, control);
+        uint64_t gen = (mete__ring_unpack(control).gen + 1) & METE__GEN_MASK;
+        struct mete__ring_state state = mete__inheritance_begin(heir, &ring, control, gen);
         if (mete__pair_cas_full(ring.control, &control, mete__ring_pack(&state))) {
-            return state.gen & METE__GEN_MASK;
+            return gen;
         }
     }
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algorithm/convert.h"
-#include "base/assert.h"
 
 void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out)
 {
@@ -38,42 +36,15 @@ static void publish_history(mete_limiter *limiter, const struct mete__history *n
     __atomic_store_n(&limiter->rule, next->current, __ATOMIC_RELEASE);
 }
 
-static uint64_t convert_at(struct mete__rule *from, struct mete__rule *to, uint64_t word, uint64_t settled_ns)
+uint64_t mete__limiter_first_word(const mete_limiter *limiter, const struct mete__history *history,
+                                  struct mete__pair cell, uint64_t now_ns)
 {
-    struct mete__moment from_at = mete__rule_moment(from, word, settled_ns);
-    struct mete__moment to_at = mete__rule_moment(to, mete__kind_is_calendar(from->profile.scale.kind) ? word : 0,
-                                                  settled_ns);
-    return mete__convert(&from->profile, &to->profile, word, &from_at, &to_at);
-}
-
-uint64_t mete__history_walk(const struct mete__history *history, uint64_t index, uint64_t word, uint64_t now_ns)
-{
-    for (uint64_t i = index; i < history->count; i++) {
-        struct mete__rule *to = mete__history_after(history, i);
-        if (to->profile.scale.kind == METE__KIND_LOG || history->changes[i].before->profile.scale.kind == METE__KIND_LOG) {
-            return 0; /* logs keep their own; limiter/log.c carries over from here */
-        }
-        word = convert_at(history->changes[i].before, to, word, mete__min_u64(history->changes[i].at_ns, now_ns));
-    }
-    return word;
-}
-
-uint64_t mete__limiter_rescale(const mete_limiter *limiter, const struct mete__history *history,
-                               struct mete__pair cell, uint64_t now_ns)
-{
-    uint64_t scale_id = cell.lo & METE__SCALE_MASK;
-    for (uint64_t i = history->count; i-- > 0;) {
-        if (history->changes[i].before->scale_id == scale_id) {
-            return mete__history_walk(history, i, cell.hi, now_ns);
-        }
-    }
-    /* A scale from before our time: settled when we began. */
     struct mete__rule *first = history->count > 0 ? history->changes[0].before : history->current;
-    uint64_t began_ns = history->count > 0 && history->count == METE__CHANGES_MAX ? history->changes[0].at_ns
-                                                                                  : limiter->created_ns;
+    uint64_t began_ns = history->count == METE__CHANGES_MAX ? history->changes[0].at_ns : limiter->created_ns;
     struct mete__rule unknown = {.limit = first->limit, .zone = first->zone};
-    const struct mete__profile *profile = mete__rules_profile(limiter->store, scale_id, &unknown.profile);
-    if (profile == NULL || first->profile.scale.kind == METE__KIND_LOG) {
+    const struct mete__profile *profile =
+        mete__rules_profile(limiter->store, cell.lo & METE__SCALE_MASK, &unknown.profile);
+    if (profile == NULL || profile->scale.kind == METE__KIND_LOG || first->profile.scale.kind == METE__KIND_LOG) {
         return 0;
     }
     unknown.profile = *profile;
@@ -81,8 +52,7 @@ uint64_t mete__limiter_rescale(const mete_limiter *limiter, const struct mete__h
         unknown.limit.alignment =
             (enum mete_alignment)(profile->scale.kind - METE__KIND_FIXED_CALENDAR + METE_ALIGN_MINUTE);
     }
-    uint64_t word = convert_at(&unknown, first, cell.hi, mete__min_u64(began_ns, now_ns));
-    return mete__history_walk(history, 0, word, now_ns);
+    return mete__rule_convert(&unknown, first, cell.hi, mete__min_u64(began_ns, now_ns));
 }
 
 /* --- life ------------------------------------------------------------------ */
@@ -99,12 +69,46 @@ static mete_status check_create(mete_store *store, const char *name, const struc
     return METE_OK;
 }
 
-static mete_status find_rule(mete_limiter *limiter, const struct mete_limit *limit, struct mete__rule **rule,
+/*
+ * A scale that was in force before, with another in between, comes back under
+ * another id (an era): else a cell from its first time, not used in between,
+ * would pass as one of the second.
+ */
+static bool is_id_free(const struct mete__history *history, uint64_t scale_id)
+{
+    for (uint64_t i = 0; i < history->count; i++) {
+        if (history->changes[i].before->scale_id == scale_id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static mete_status choose_rule(mete_limiter *limiter, const struct mete_limit *limit,
+                               const struct mete__history *history, struct mete__rule **rule,
+                               const struct mete__why *why)
+{
+    unsigned era = history->current != NULL ? history->current->era : 0;
+    mete_status status = mete__rule_intern(limiter->store, limit, era, rule, why);
+    if (status != METE_OK || history->current == NULL || (*rule)->scale_id == history->current->scale_id) {
+        return status;
+    }
+    for (era = 0; era < METE__ERAS; era++) {
+        status = mete__rule_intern(limiter->store, limit, era, rule, why);
+        if (status != METE_OK || is_id_free(history, (*rule)->scale_id)) {
+            break;
+        }
+    }
+    return status;
+}
+
+static mete_status find_rule(mete_limiter *limiter, const struct mete_limit *limit,
+                             const struct mete__history *history, struct mete__rule **rule,
                              const struct mete__why *why)
 {
     struct mete__log *log = NULL;
     pthread_mutex_lock(&limiter->store->mutex);
-    mete_status status = mete__rule_intern(limiter->store, limit, rule, why);
+    mete_status status = choose_rule(limiter, limit, history, rule, why);
     if (status == METE_OK && (*rule)->profile.scale.kind == METE__KIND_LOG) {
         status = mete__log_acquire(limiter, (*rule)->profile.capacity, (*rule)->profile.scale.period, &log, why);
     }
@@ -135,11 +139,13 @@ mete_status mete_limiter_create_why(mete_store *store, const char *name, const s
     mete__secret_derive(&limiter->secret, store->table.header->fixed.secret, name, strlen(name));
     limiter->name_hash = mete__hash_key(&limiter->secret, name, strlen(name)).lo;
     limiter->created_ns = mete__store_now(store);
-    status = find_rule(limiter, limit, &history.current, &reason);
+    struct mete__rule *rule;
+    status = find_rule(limiter, limit, &history, &rule, &reason);
     if (status != METE_OK) {
         mete_limiter_destroy(limiter);
         return status;
     }
+    history.current = rule;
     publish_history(limiter, &history);
     *out = limiter;
     return METE_OK;
@@ -185,11 +191,11 @@ mete_status mete_limiter_set_limit(mete_limiter *limiter, const struct mete_limi
     if (limiter == NULL || limit == NULL) {
         return METE_EINVAL;
     }
+    struct mete__history history;
     pthread_mutex_lock(&limiter->mutex);
-    mete_status status = find_rule(limiter, limit, &next, &nowhere);
-    if (status == METE_OK && next != mete__limiter_rule(limiter)) {
-        struct mete__history history;
-        mete__limiter_history(limiter, &history);
+    mete__limiter_history(limiter, &history);
+    mete_status status = find_rule(limiter, limit, &history, &next, &nowhere);
+    if (status == METE_OK && next != history.current) {
         remember(&history, next, mete__store_now(limiter->store));
         publish_history(limiter, &history);
     }

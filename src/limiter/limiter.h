@@ -59,15 +59,9 @@ static inline struct mete__log *mete__limiter_log(const mete_limiter *limiter)
 /* A consistent copy of the history in force. */
 void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out);
 
-/* What a cell written under an earlier scale means under history->current. */
-uint64_t mete__limiter_rescale(const mete_limiter *limiter, const struct mete__history *history,
-                               struct mete__pair cell, uint64_t now_ns);
-
-/*
- * Walks a key's debt through the changes after `index` (the rule before that
- * change is *rule, its word *word), each settled at its time or now.
- */
-uint64_t mete__history_walk(const struct mete__history *history, uint64_t index, uint64_t word, uint64_t now_ns);
+/* What a cell of an unknown scale means under the first rule we remember. */
+uint64_t mete__limiter_first_word(const mete_limiter *limiter, const struct mete__history *history,
+                                  struct mete__pair cell, uint64_t now_ns);
 
 /* The rule that took over at a change. */
 static inline struct mete__rule *mete__history_after(const struct mete__history *history, uint64_t index)

@@ -75,7 +75,7 @@ bool mete__log_look(struct mete__log *log, const struct mete__slot *slot, struct
 /* The scale table of a log only remembers which periods were used. */
 static void remember_period(struct mete__log *log, uint64_t units, uint64_t period_ns)
 {
-    mete__scales_intern(&log->table, (struct mete__pair){units, period_ns});
+    mete__scales_intern(&log->table, (struct mete__pair){units, period_ns}, 0);
     mete__max_u64_acq_rel(&log->period_max_ns, period_ns);
 }
 

@@ -27,8 +27,6 @@ struct mete__log {
     struct mete__log *next; /* of the store */
 };
 
-#define METE__LOG_SCALE_ID 1u /* of all identity cells: what a ring means does not depend on the limit */
-
 /* The limiter's log with room for `units` per key: known, or opened, or made.
  * The store's mutex is held.  METE_EFULL, METE_ENOMEM, METE_EIO, METE_ECORRUPT. */
 mete_status mete__log_acquire(mete_limiter *limiter, uint64_t units, uint64_t period_ns, struct mete__log **out,

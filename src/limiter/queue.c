@@ -41,18 +41,18 @@ struct place {
 
 struct mete_queue {
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* waits by CLOCK_MONOTONIC */
+    pthread_cond_t changed;  /* waits by CLOCK_MONOTONIC */
     struct mete_clock clock; /* now_ns NULL: CLOCK_MONOTONIC */
-    uint64_t now_ns;        /* the latest time seen: an older one counts as this */
+    uint64_t now_ns;         /* the latest time seen: an older one counts as this */
     struct mete__queue_schedule schedule;
     size_t capacity;
-    uint64_t len;           /* written under the mutex, read without it by mete_queue_len */
-    uint64_t sequence;      /* of the last push, from 1 */
-    uint32_t free;          /* first free place; capacity when there is none */
+    uint64_t len;      /* written under the mutex, read without it by mete_queue_len */
+    uint64_t sequence; /* of the last push, from 1 */
+    uint32_t free;     /* first free place; capacity when there is none */
     bool closed;
     bool has_leader;
-    size_t sleepers;        /* consumers that wait, the leader among them */
-    struct place places[];  /* [capacity] is the list's end: its next is the oldest item, its prev the newest */
+    size_t sleepers;       /* consumers that wait, the leader among them */
+    struct place places[]; /* [capacity] is the list's end: its next is the oldest item, its prev the newest */
 };
 
 static uint64_t read_clock(mete_queue *queue)
@@ -251,8 +251,8 @@ static mete_status check_options(const struct mete_queue_options *options)
         return METE_ERANGE;
     }
     /* The range of rates is that of limits, and is judged in one place. */
-    struct mete_limit limit = {.algorithm = METE_LEAKY_BUCKET, .count = options->count,
-                               .period_ns = options->period_ns, .burst = 1};
+    struct mete_limit limit = {
+        .algorithm = METE_LEAKY_BUCKET, .count = options->count, .period_ns = options->period_ns, .burst = 1};
     struct mete__profile profile;
     const char *why;
     return mete__profile_init(&profile, &limit, &why);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algorithm/convert.h"
 #include "limiter/calendar.h"
 #include "limiter/store.h"
 #include "table/scales.h"
@@ -61,10 +62,10 @@ static struct mete_limit normal(const struct mete_limit *limit)
     return clean;
 }
 
-static struct mete__rule **find(struct mete__rules *rules, const struct mete_limit *limit)
+static struct mete__rule **find(struct mete__rules *rules, const struct mete_limit *limit, unsigned era)
 {
     struct mete__rule **at = &rules->chains[mete__hash_check(limit, sizeof *limit) % METE__RULE_CHAINS];
-    while (*at != NULL && memcmp(&(*at)->limit, limit, sizeof *limit) != 0) {
+    while (*at != NULL && ((*at)->era != era || memcmp(&(*at)->limit, limit, sizeof *limit) != 0)) {
         at = &(*at)->next;
     }
     return at;
@@ -72,10 +73,7 @@ static struct mete__rule **find(struct mete__rules *rules, const struct mete_lim
 
 static mete_status give_scale(struct mete_store *store, struct mete__rule *rule, const struct mete__why *why)
 {
-    if (rule->profile.scale.kind == METE__KIND_LOG) {
-        return METE_OK;
-    }
-    rule->scale_id = mete__scales_intern(&store->table, scale_pack(&rule->profile.scale));
+    rule->scale_id = mete__scales_intern(&store->table, scale_pack(&rule->profile.scale), rule->era);
     if (rule->scale_id == 0) {
         return mete__fail(why, METE_EFULL, "limit: the store knows 65,535 distinct rates already");
     }
@@ -86,8 +84,8 @@ static mete_status give_scale(struct mete_store *store, struct mete__rule *rule,
     return METE_OK;
 }
 
-mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit *limit, struct mete__rule **out,
-                              const struct mete__why *why)
+mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit *limit, unsigned era,
+                              struct mete__rule **out, const struct mete__why *why)
 {
     char sentence[256];
     const char *unused;
@@ -96,7 +94,7 @@ mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit 
         return mete__fail(why, status, "%s", sentence);
     }
     struct mete_limit clean = normal(limit);
-    struct mete__rule **at = find(&store->rules, &clean);
+    struct mete__rule **at = find(&store->rules, &clean, era);
     if (*at != NULL) {
         *out = *at;
         return METE_OK;
@@ -110,6 +108,7 @@ mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit 
     }
     memset(rule, 0, sizeof *rule);
     rule->limit = clean;
+    rule->era = era;
     status = mete__profile_init(&rule->profile, &clean, &unused);
     if (status == METE_OK && mete__kind_is_calendar(rule->profile.scale.kind)) {
         status = mete__zone_open(clean.time_zone, &rule->zone);
@@ -184,6 +183,15 @@ const struct mete__profile *mete__rules_profile(struct mete_store *store, uint64
     }
     mete__profile_of_scale(scratch, &scale);
     return scratch;
+}
+
+uint64_t mete__rule_convert(struct mete__rule *from, struct mete__rule *to, uint64_t word, uint64_t settled_ns)
+{
+    bool is_same_calendar = from->limit.alignment == to->limit.alignment &&
+                            strcmp(from->limit.time_zone, to->limit.time_zone) == 0;
+    struct mete__moment from_at = mete__rule_moment(from, word, settled_ns);
+    struct mete__moment to_at = mete__rule_moment(to, is_same_calendar ? word : 0, settled_ns);
+    return mete__convert(&from->profile, &to->profile, word, &from_at, &to_at);
 }
 
 static struct mete__span span_of(struct mete__rule *rule, uint64_t at_ns)

@@ -16,7 +16,8 @@
 
 struct mete__rule {
     struct mete__profile profile;
-    uint64_t scale_id; /* under which cells of this rule are written; 0 for logs */
+    uint64_t scale_id; /* under which cells and rings of this rule are written */
+    unsigned era;      /* which of several scale ids for one scale; see limiter.c */
     struct mete__zone *zone;      /* calendar kinds */
     struct mete__pair span_cache; /* calendar kinds: the last window, start and end in ns */
     struct mete_limit limit;
@@ -33,10 +34,12 @@ struct mete__rules {
     unsigned count;
 };
 
-/* The rule for a limit, new or known.  The store's mutex is held.  Statuses as
- * mete_limiter_create. */
-mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit *limit, struct mete__rule **out,
-                              const struct mete__why *why);
+#define METE__ERAS 16u
+
+/* The rule for a limit and an era, new or known.  The store's mutex is held.
+ * Statuses as mete_limiter_create. */
+mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit *limit, unsigned era,
+                              struct mete__rule **out, const struct mete__why *why);
 
 /* Learns the scales that a file already holds. */
 mete_status mete__rules_learn(struct mete_store *store);
@@ -46,6 +49,9 @@ void mete__rules_clear(struct mete__rules *rules);
  * used when this process has not met the scale before. */
 const struct mete__profile *mete__rules_profile(struct mete_store *store, uint64_t scale_id,
                                                 struct mete__profile *scratch);
+
+/* A word carried from one rule to another, neither a log, settled at settled_ns. */
+uint64_t mete__rule_convert(struct mete__rule *from, struct mete__rule *to, uint64_t word, uint64_t settled_ns);
 
 /* When a word is judged: for calendar kinds with the window that holds the later
  * of now and the window the word is in. */

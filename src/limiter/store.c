@@ -20,7 +20,7 @@ static mete_status check_options(const struct mete_store_options *options, const
         return mete__fail(why, METE_EINVAL, "size: not that of struct mete_store_options; use METE_STORE_OPTIONS_INIT");
     }
     if (options->keys_max == 0) {
-        return mete__fail(why, METE_EINVAL, "keys_max: must be at least 1");
+        return mete__fail(why, METE_ERANGE, "keys_max: must be at least 1");
     }
     if (options->keys_max > METE__KEYS_MAX_MAX) {
         return mete__fail(why, METE_ERANGE, "keys_max: above 2^36");
@@ -41,7 +41,7 @@ static mete_status check_options(const struct mete_store_options *options, const
         return mete__fail(why, METE_EINVAL, "flags: unknown bits");
     }
     if (options->log_units_max == 0) {
-        return mete__fail(why, METE_EINVAL, "log_units_max: must be at least 1");
+        return mete__fail(why, METE_ERANGE, "log_units_max: must be at least 1");
     }
     if (options->log_units_max > METE__KEYS_MAX_MAX) {
         return mete__fail(why, METE_ERANGE, "log_units_max: above 2^36");

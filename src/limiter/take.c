@@ -21,7 +21,8 @@ bool mete_allow(mete_limiter *limiter, const void *key, size_t key_len)
     struct mete__hash hash = mete__hash_key(&limiter->secret, key, key_len);
     struct mete__slot slot = mete__table_locate(&limiter->table, hash);
     const struct mete__rule *rule = mete__limiter_rule(limiter);
-    uint64_t now_ns = mete__store_now(limiter->store);
+    uint64_t grid_ns = mete__own_grid_ns(limiter, rule);
+    uint64_t now_ns = mete__on_grid_floor(mete__store_now(limiter->store), grid_ns);
     if (is_bucket(rule)) {
         uint64_t word;
         uint64_t tick;
@@ -30,7 +31,7 @@ bool mete_allow(mete_limiter *limiter, const void *key, size_t key_len)
             return taken != 0;
         }
     }
-    struct mete__ask ask = {.op = METE__OP_TAKE, .cost = 1, .now_ns = now_ns, .is_own_now = true};
+    struct mete__ask ask = {.op = METE__OP_TAKE, .cost = 1, .now_ns = now_ns, .is_own_now = true, .grid_ns = grid_ns};
     struct mete_decision decision;
     mete__decide(limiter, &ask, hash, &decision);
     return decision.allowed;
@@ -45,8 +46,8 @@ mete_status mete_take(mete_limiter *limiter, const struct mete_request *request,
     struct mete__hash hash = mete__hash_key(&limiter->secret, request->key, request->key_len);
     struct mete__slot slot = mete__table_locate(&limiter->table, hash);
     const struct mete__rule *rule = mete__limiter_rule(limiter);
-    struct mete__ask ask = mete__request_ask(limiter, request, METE__OP_TAKE);
-    if (is_bucket(rule) && ask.cost > 0 && mete__take_bucket_whole(limiter, rule, &slot, ask.cost, ask.now_ns, out)) {
+    struct mete__ask ask = mete__request_ask(limiter, rule, request, METE__OP_TAKE);
+    if (is_bucket(rule) && ask.cost > 0 && mete__take_bucket_whole(limiter, rule, &slot, &ask, out)) {
         return METE_OK;
     }
     mete__decide(limiter, &ask, hash, out);
@@ -59,7 +60,7 @@ static mete_status decide(mete_limiter *limiter, const struct mete_request *requ
     mete_status status = mete__request_check(limiter, request, out);
     if (status == METE_OK) {
         struct mete__hash hash = mete__hash_key(&limiter->secret, request->key, request->key_len);
-        struct mete__ask ask = mete__request_ask(limiter, request, op);
+        struct mete__ask ask = mete__request_ask(limiter, mete__limiter_rule(limiter), request, op);
         mete__decide(limiter, &ask, hash, out);
     }
     return status;

@@ -65,6 +65,12 @@ static void prepare(struct call *call)
             call->asks[i].now_ns = mete__store_now(limiter->store);
         }
     }
+    for (size_t i = 0; i < call->n; i++) {
+        const mete_limiter *limiter = call->demands[i].limiter;
+        struct mete__ask *ask = &call->asks[i];
+        ask->grid_ns = ask->is_own_now ? mete__own_grid_ns(limiter, mete__limiter_rule(limiter)) : 0;
+        ask->now_ns = mete__on_grid_floor(ask->now_ns, ask->grid_ns);
+    }
     for (int logs = 0; logs < 2; logs++) {
         for (size_t i = 0; i < call->n; i++) {
             if (is_log(&call->demands[i]) == (logs == 1) && at < call->n) {

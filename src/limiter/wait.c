@@ -29,15 +29,15 @@ static void sleep_until(mete_store *store, uint64_t until_ns)
 
 mete_status mete_wait(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out)
 {
+    if (request != NULL && request->now_ns != METE_NOW) {
+        return METE_EINVAL;
+    }
     mete_status status = mete__request_check(limiter, request, out);
     if (status != METE_OK) {
         return status;
     }
-    if (request->now_ns != METE_NOW) {
-        return METE_EINVAL;
-    }
     struct mete__hash hash = mete__hash_key(&limiter->secret, request->key, request->key_len);
-    struct mete__ask ask = mete__request_ask(limiter, request, METE__OP_RESERVE);
+    struct mete__ask ask = mete__request_ask(limiter, mete__limiter_rule(limiter), request, METE__OP_RESERVE);
     mete__decide(limiter, &ask, hash, out);
     if (out->allowed && out->wait_ns > 0) {
         sleep_until(limiter->store, ask.now_ns + out->wait_ns);

@@ -190,11 +190,11 @@ static inline bool api_is_marked(const void *memory, size_t size)
 }
 
 /* Calls a function that must be refused, and checks that `out` was not written. */
-#define assert_refused(call, status, out)                                                                             \
-    do {                                                                                                              \
-        api_mark((out), sizeof(*(out)));                                                                              \
-        assert_int_equal((call), (status));                                                                           \
-        assert_true(api_is_marked((out), sizeof(*(out))));                                                            \
+#define assert_refused(call, status, out)                  \
+    do {                                                   \
+        api_mark((out), sizeof(*(out)));                   \
+        assert_int_equal((call), (status));                \
+        assert_true(api_is_marked((out), sizeof(*(out)))); \
     } while (0)
 
 #endif

@@ -200,8 +200,12 @@ static void two_opens_share_keys(void **state)
 }
 
 static const char *const limits[] = {
-    "token_bucket 10/1h",          "leaky_bucket 10/1h",  "fixed_window 10/1h",
-    "fixed_window 10/1h anchored", "sliding_window 10/1h", "sliding_log 10/1h",
+    "token_bucket 10/1h",
+    "leaky_bucket 10/1h",
+    "fixed_window 10/1h",
+    "fixed_window 10/1h anchored",
+    "sliding_window 10/1h",
+    "sliding_log 10/1h",
     "fixed_window 10/day calendar zone Europe/Berlin",
 };
 
@@ -286,8 +290,7 @@ static unsigned child_admitted(const struct mete_store_options *options, unsigne
     mete_limiter *limiter = NULL;
     struct mete_limit limit = {.count = 100, .period_ns = 3600 * SEC};
     unsigned admitted = 0;
-    if (mete_store_create(options, &store) != METE_OK ||
-        mete_limiter_create(store, "n", &limit, &limiter) != METE_OK) {
+    if (mete_store_create(options, &store) != METE_OK || mete_limiter_create(store, "n", &limit, &limiter) != METE_OK) {
         return 255;
     }
     for (unsigned i = 0; i < tries; i++) {

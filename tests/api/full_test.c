@@ -100,8 +100,9 @@ static void deny_in_take_all_and_batch(void **state)
     struct mete_decision decisions[3];
     size_t binding = SIZE_MAX;
     open_full(&world, METE_FULL_DENY);
-    struct mete_demand demands[3] = {
-        {world.limiter, api_request("a", 1)}, {world.limiter, api_request("new", 1)}, {world.limiter, api_request("b", 1)}};
+    struct mete_demand demands[3] = {{world.limiter, api_request("a", 1)},
+                                     {world.limiter, api_request("new", 1)},
+                                     {world.limiter, api_request("b", 1)}};
     assert_int_equal(mete_take_all(demands, 3, decisions, &binding), METE_OK);
     assert_false(decisions[1].allowed);
     assert_int_equal(binding, 1);
@@ -211,9 +212,9 @@ static void limiters_share_the_cells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deny_denies_new_keys_only),  cmocka_unit_test(deny_until_a_cell_is_free),
-        cmocka_unit_test(deny_until_a_key_is_reset),  cmocka_unit_test(deny_and_cost_zero),
-        cmocka_unit_test(deny_in_take_all_and_batch), cmocka_unit_test(allow_admits_untracked),
+        cmocka_unit_test(deny_denies_new_keys_only),       cmocka_unit_test(deny_until_a_cell_is_free),
+        cmocka_unit_test(deny_until_a_key_is_reset),       cmocka_unit_test(deny_and_cost_zero),
+        cmocka_unit_test(deny_in_take_all_and_batch),      cmocka_unit_test(allow_admits_untracked),
         cmocka_unit_test(evict_takes_the_closest_to_full), cmocka_unit_test(evict_prefers_idle_cells),
         cmocka_unit_test(limiters_share_the_cells),
     };

@@ -146,9 +146,8 @@ static void calendar_period_and_zone(void **state)
         accepted((struct mete_limit){METE_FIXED_WINDOW, (1u << 30) - 1, 0, 0, unit, "Europe/Berlin"});
         refused((struct mete_limit){METE_FIXED_WINDOW, 1u << 30, 0, 0, unit, ""}, METE_ERANGE, "count");
     }
-    static const char *const bad_zones[] = {"Nowhere/Atlantis", "../../../etc/passwd", "/etc/localtime",
-                                            "Europe/",          "Europe",              "Europe/Berlin ",
-                                            "europe/\xc3\xa4"};
+    static const char *const bad_zones[] = {"Nowhere/Atlantis", "../../../etc/passwd", "/etc/localtime", "Europe/",
+                                            "Europe",           "Europe/Berlin ",      "europe/\xc3\xa4"};
     for (size_t i = 0; i < COUNT_OF(bad_zones); i++) {
         struct mete_limit limit = {METE_FIXED_WINDOW, 5, 0, 0, METE_ALIGN_DAY, ""};
         memcpy(limit.time_zone, bad_zones[i], strlen(bad_zones[i]) + 1);
@@ -216,10 +215,12 @@ static void burst_bounds(void **state)
         limit.burst = UINT64_C(67280421310721);
         refused(limit, METE_ERANGE, "burst");
     }
-    /* About 55 years when a tick is a fraction of a nanosecond. */
-    accepted((struct mete_limit){.count = 7, .period_ns = 10 * SEC, .burst = UINT64_C(54) * 31557600 * 7 / 10});
-    refused((struct mete_limit){.count = 7, .period_ns = 10 * SEC, .burst = UINT64_C(56) * 31557600 * 7 / 10},
-            METE_ERANGE, "burst");
+    /* 7 per 10 s: a unit is 4e9 ticks, so a nanosecond is 2.8 of them ("Ticks"). */
+    const uint64_t last_tick = (METE_TIME_MAX + TEN_YEARS_NS) / 10 * 28;
+    struct mete_limit odd = {.count = 7, .period_ns = 10 * SEC, .burst = (UINT64_MAX - last_tick) / (4 * SEC)};
+    accepted(odd);
+    odd.burst++;
+    refused(odd, METE_ERANGE, "burst");
 }
 
 static void count_bounds(void **state)
@@ -261,11 +262,15 @@ static void why_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zero_count_or_period), cmocka_unit_test(unknown_algorithm_or_alignment),
-        cmocka_unit_test(burst_of_windows),     cmocka_unit_test(alignment_of_others),
+        cmocka_unit_test(zero_count_or_period),
+        cmocka_unit_test(unknown_algorithm_or_alignment),
+        cmocka_unit_test(burst_of_windows),
+        cmocka_unit_test(alignment_of_others),
         cmocka_unit_test(calendar_period_and_zone),
-        cmocka_unit_test(rate_bounds),          cmocka_unit_test(burst_bounds),
-        cmocka_unit_test(count_bounds),         cmocka_unit_test(why_is_bounded),
+        cmocka_unit_test(rate_bounds),
+        cmocka_unit_test(burst_bounds),
+        cmocka_unit_test(count_bounds),
+        cmocka_unit_test(why_is_bounded),
     };
     return cmocka_run_group_tests(tests, open_store, close_store);
 }

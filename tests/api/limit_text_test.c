@@ -278,10 +278,14 @@ static void parse_stays_inside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed),         cmocka_unit_test(not_representable),
-        cmocka_unit_test(why_names_the_field), cmocka_unit_test(why_is_bounded),
-        cmocka_unit_test(parse_means_what_it_says), cmocka_unit_test(format_reads_back),
-        cmocka_unit_test(format_truncates),  cmocka_unit_test(parse_stays_inside),
+        cmocka_unit_test(malformed),
+        cmocka_unit_test(not_representable),
+        cmocka_unit_test(why_names_the_field),
+        cmocka_unit_test(why_is_bounded),
+        cmocka_unit_test(parse_means_what_it_says),
+        cmocka_unit_test(format_reads_back),
+        cmocka_unit_test(format_truncates),
+        cmocka_unit_test(parse_stays_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,8 +77,11 @@ static void names_isolate_keys(void **state)
 static void one_name_is_one_limiter(void **state)
 {
     (void)state;
-    static const char *const limits[] = {"10/1h", "fixed_window 10/1h", "fixed_window 10/1h anchored",
-                                         "sliding_window 10/1h", "sliding_log 10/1h",
+    static const char *const limits[] = {"10/1h",
+                                         "fixed_window 10/1h",
+                                         "fixed_window 10/1h anchored",
+                                         "sliding_window 10/1h",
+                                         "sliding_log 10/1h",
                                          "fixed_window 10/day calendar"};
     struct api_world world;
     api_open(&world, "1/s");
@@ -118,8 +121,11 @@ static void stores_isolate_keys(void **state)
 static void limit_is_told(void **state)
 {
     (void)state;
-    static const char *const limits[] = {"100/1m burst 20", "leaky_bucket 10/s", "fixed_window 7/1h anchored",
-                                         "fixed_window 9/month calendar zone Europe/Berlin", "sliding_window 5/1m",
+    static const char *const limits[] = {"100/1m burst 20",
+                                         "leaky_bucket 10/s",
+                                         "fixed_window 7/1h anchored",
+                                         "fixed_window 9/month calendar zone Europe/Berlin",
+                                         "sliding_window 5/1m",
                                          "sliding_log 5/1m"};
     struct api_world world;
     api_open(&world, "1/s");
@@ -231,10 +237,10 @@ static void create_from_any_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(name_is_checked),         cmocka_unit_test(name_is_not_kept),
-        cmocka_unit_test(names_isolate_keys),      cmocka_unit_test(one_name_is_one_limiter),
-        cmocka_unit_test(stores_isolate_keys),     cmocka_unit_test(limit_is_told),
-        cmocka_unit_test(scales_run_out),          cmocka_unit_test(bursts_share_a_scale),
+        cmocka_unit_test(name_is_checked),        cmocka_unit_test(name_is_not_kept),
+        cmocka_unit_test(names_isolate_keys),     cmocka_unit_test(one_name_is_one_limiter),
+        cmocka_unit_test(stores_isolate_keys),    cmocka_unit_test(limit_is_told),
+        cmocka_unit_test(scales_run_out),         cmocka_unit_test(bursts_share_a_scale),
         cmocka_unit_test(create_from_any_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,8 @@
 #define BATCH 300
 
 static const char *const limits[] = {
-    "token_bucket 7/3s burst 10", "leaky_bucket 10/10s",   "fixed_window 10/10s",
-    "fixed_window 10/10s anchored", "sliding_window 10/10s", "sliding_log 10/10s",
+    "token_bucket 7/3s burst 10",      "leaky_bucket 10/10s",   "fixed_window 10/10s",
+    "fixed_window 10/10s anchored",    "sliding_window 10/10s", "sliding_log 10/10s",
     "fixed_window 10/minute calendar",
 };
 

@@ -320,8 +320,8 @@ static void destroying_frees_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(store_without_memory),  cmocka_unit_test(limiter_without_memory),
-        cmocka_unit_test(change_without_memory), cmocka_unit_test(queue_without_memory),
+        cmocka_unit_test(store_without_memory),       cmocka_unit_test(limiter_without_memory),
+        cmocka_unit_test(change_without_memory),      cmocka_unit_test(queue_without_memory),
         cmocka_unit_test(deciding_allocates_nothing), cmocka_unit_test(destroying_frees_all),
     };
     if (!WRAPPED) {

@@ -317,11 +317,16 @@ static void many_consumers_in_real_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_checked),     cmocka_unit_test(options_at_their_bounds),
-        cmocka_unit_test(null_arguments),          cmocka_unit_test(empty_queue_times_out),
-        cmocka_unit_test(departures_do_not_drift), cmocka_unit_test(full_queue),
-        cmocka_unit_test(interval_after_empty),    cmocka_unit_test(late_consumer),
-        cmocka_unit_test(cancelled_slots_go_to_the_next), cmocka_unit_test(closed_queue_drains),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(options_at_their_bounds),
+        cmocka_unit_test(null_arguments),
+        cmocka_unit_test(empty_queue_times_out),
+        cmocka_unit_test(departures_do_not_drift),
+        cmocka_unit_test(full_queue),
+        cmocka_unit_test(interval_after_empty),
+        cmocka_unit_test(late_consumer),
+        cmocka_unit_test(cancelled_slots_go_to_the_next),
+        cmocka_unit_test(closed_queue_drains),
         cmocka_unit_test(many_consumers_in_real_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 static const char *const limits[] = {
-    "token_bucket 10/10s",         "leaky_bucket 10/10s",  "fixed_window 10/10s",
+    "token_bucket 10/10s",          "leaky_bucket 10/10s",   "fixed_window 10/10s",
     "fixed_window 10/10s anchored", "sliding_window 10/10s", "sliding_log 10/10s",
 };
 
@@ -144,7 +144,7 @@ static void wait_takes_only_now(void **state)
     struct mete_request request = api_request("k", 1);
     struct mete_decision decision;
     api_open(&world, "1/s");
-    static const uint64_t times[] = {0, 1, METE_TIME_MAX, METE_TIME_MAX + 1};
+    static const uint64_t times[] = {0, 1, SEC, METE_TIME_MAX};
     for (size_t i = 0; i < COUNT_OF(times); i++) {
         request.now_ns = times[i];
         assert_refused(mete_wait(world.limiter, &request, &decision), METE_EINVAL, &decision);
@@ -287,6 +287,22 @@ static void refund_of_a_window_that_is_over(void **state)
     api_close(&world);
 }
 
+/* Full again is as if never seen: an anchored window forgets its place too. */
+static void refund_to_full_forgets_the_window(void **state)
+{
+    (void)state;
+    struct api_world world;
+    api_open(&world, "fixed_window 10/10s anchored");
+    assert_true(api_take(&world, 0, "k", 5).allowed);
+    assert_int_equal(api_refund(&world, 1 * SEC, "k", 5, METE_NOW).reset_after_ns, 0);
+    struct mete_decision decision = api_take(&world, 5 * SEC, "k", 10);
+    assert_true(decision.allowed);
+    assert_int_equal(decision.reset_after_ns, 10 * SEC);
+    assert_false(api_take(&world, 15 * SEC - 1, "k", 1).allowed);
+    assert_true(api_take(&world, 15 * SEC, "k", 1).allowed);
+    api_close(&world);
+}
+
 /* Log: the newest units are removed. */
 static void refund_of_a_log(void **state)
 {
@@ -329,12 +345,19 @@ static void reset_forgets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reserve_without_waiting_is_take), cmocka_unit_test(reserve_bound_is_exact),
-        cmocka_unit_test(reserve_waits),                   cmocka_unit_test(reserve_longest_wait),
-        cmocka_unit_test(reserve_pays),                    cmocka_unit_test(wait_takes_only_now),
-        cmocka_unit_test(wait_denied_does_not_sleep),      cmocka_unit_test(wait_sleeps_in_real_time),
-        cmocka_unit_test(wait_polls_the_callers_clock),    cmocka_unit_test(refund_gives_back),
-        cmocka_unit_test(refund_of_a_window_that_is_over), cmocka_unit_test(refund_of_a_log),
+        cmocka_unit_test(reserve_without_waiting_is_take),
+        cmocka_unit_test(reserve_bound_is_exact),
+        cmocka_unit_test(reserve_waits),
+        cmocka_unit_test(reserve_longest_wait),
+        cmocka_unit_test(reserve_pays),
+        cmocka_unit_test(wait_takes_only_now),
+        cmocka_unit_test(wait_denied_does_not_sleep),
+        cmocka_unit_test(wait_sleeps_in_real_time),
+        cmocka_unit_test(wait_polls_the_callers_clock),
+        cmocka_unit_test(refund_gives_back),
+        cmocka_unit_test(refund_of_a_window_that_is_over),
+        cmocka_unit_test(refund_to_full_forgets_the_window),
+        cmocka_unit_test(refund_of_a_log),
         cmocka_unit_test(reset_forgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

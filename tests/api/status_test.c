@@ -176,10 +176,14 @@ static void null_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(status_text_of_unknown), cmocka_unit_test(status_text_of_each),
-        cmocka_unit_test(version_is_of_header),   cmocka_unit_test(null_limit),
-        cmocka_unit_test(null_store),             cmocka_unit_test(null_limiter),
-        cmocka_unit_test(null_deciding),          cmocka_unit_test(null_many),
+        cmocka_unit_test(status_text_of_unknown),
+        cmocka_unit_test(status_text_of_each),
+        cmocka_unit_test(version_is_of_header),
+        cmocka_unit_test(null_limit),
+        cmocka_unit_test(null_store),
+        cmocka_unit_test(null_limiter),
+        cmocka_unit_test(null_deciding),
+        cmocka_unit_test(null_many),
         cmocka_unit_test(null_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 /* Five limits of capacity 10; from 0 each is full again after 20 s at the latest. */
 static const char *const limits[] = {
-    "token_bucket 10/10s",         "leaky_bucket 10/10s",  "fixed_window 10/10s",
+    "token_bucket 10/10s",          "leaky_bucket 10/10s",   "fixed_window 10/10s",
     "fixed_window 10/10s anchored", "sliding_window 10/10s", "sliding_log 10/10s",
 };
 
@@ -160,10 +160,10 @@ static bool passes_at(struct api_world *world, uint64_t now_ns, uint64_t cost)
 static void retry_after_is_exact(void **state)
 {
     (void)state;
-    static const char *const odd[] = {"token_bucket 7/3s burst 10",     "token_bucket 10/1234567891ns",
-                                      "leaky_bucket 13/7s burst 10",    "fixed_window 10/3333333333ns",
+    static const char *const odd[] = {"token_bucket 7/3s burst 10",         "token_bucket 10/1234567891ns",
+                                      "leaky_bucket 13/7s burst 10",        "fixed_window 10/3333333333ns",
                                       "fixed_window 10/7777777ns anchored", "sliding_window 10/1234567891ns",
-                                      "sliding_log 10/1234567891ns",    "token_bucket 10/10s"};
+                                      "sliding_log 10/1234567891ns",        "token_bucket 10/10s"};
     uint64_t seed = 7;
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
         struct api_world world;

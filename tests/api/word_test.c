@@ -2,12 +2,20 @@
 /* mete/algorithm.h: the algorithms on a word of the caller's. */
 #include "api.h"
 
+#include <unistd.h>
+
 #include <mete/algorithm.h>
 
 static const char *const limits[] = {
-    "token_bucket 10/10s",       "token_bucket 7/3s burst 10", "token_bucket 10/1234567891ns", "leaky_bucket 10/10s",
-    "leaky_bucket 13/7s burst 10", "fixed_window 10/10s",      "fixed_window 10/7777777777ns anchored",
-    "sliding_window 10/10s",     "sliding_window 10/1234567891ns",
+    "token_bucket 10/10s",
+    "token_bucket 7/3s burst 10",
+    "token_bucket 10/1234567891ns",
+    "leaky_bucket 10/10s",
+    "leaky_bucket 13/7s burst 10",
+    "fixed_window 10/10s",
+    "fixed_window 10/7777777777ns anchored",
+    "sliding_window 10/10s",
+    "sliding_window 10/1234567891ns",
 };
 
 static struct mete_profile profile_of(const char *text)
@@ -85,7 +93,8 @@ static void same_as_a_store(void **state)
                 break;
             case 1:
                 a = api_reserve(&world, at_ns, "k", cost, (seed >> 40) % (5 * SEC));
-                assert_int_equal(mete_word_reserve(&profile, &word, cost, at_ns, (seed >> 40) % (5 * SEC), &b), METE_OK);
+                assert_int_equal(mete_word_reserve(&profile, &word, cost, at_ns, (seed >> 40) % (5 * SEC), &b),
+                                 METE_OK);
                 break;
             case 2:
                 a = api_refund(&world, at_ns, "k", cost / 2, METE_NOW);
@@ -128,7 +137,7 @@ static void word_changes_only_when_charged(void **state)
         assert_int_equal(word, before);
         assert_int_equal(mete_word_refund(&profile, &word, UINT64_MAX, SEC, &decision), METE_OK);
         assert_int_equal(decision.remaining, 10);
-        assert_int_equal(word, 0);
+        assert_true(mete_word_is_idle(&profile, word, SEC));
     }
 }
 
@@ -184,8 +193,10 @@ static void convert_carries_what_is_owed(void **state)
     static const struct {
         const char *from, *to;
         uint64_t remaining;
-    } cases[] = {{"10/10s", "100/1s", 95},           {"10/10s", "3/30s", 0},
-                 {"10/10s", "fixed_window 9/1m", 4}, {"fixed_window 10/10s", "10/10s", 3},
+    } cases[] = {{"10/10s", "100/1s", 95},
+                 {"10/10s", "3/30s", 0},
+                 {"10/10s", "fixed_window 9/1m", 4},
+                 {"fixed_window 10/10s", "10/10s", 3},
                  {"sliding_window 10/10s", "leaky_bucket 8/8s", 1}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct mete_profile from = profile_of(cases[i].from), to = profile_of(cases[i].to);
@@ -203,10 +214,14 @@ static void convert_carries_what_is_owed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_words_are_refused), cmocka_unit_test(time_is_checked),
-        cmocka_unit_test(same_as_a_store),        cmocka_unit_test(word_changes_only_when_charged),
-        cmocka_unit_test(idle_is_as_if_never_seen), cmocka_unit_test(any_word_is_survived),
+        cmocka_unit_test(many_words_are_refused),
+        cmocka_unit_test(time_is_checked),
+        cmocka_unit_test(same_as_a_store),
+        cmocka_unit_test(word_changes_only_when_charged),
+        cmocka_unit_test(idle_is_as_if_never_seen),
+        cmocka_unit_test(any_word_is_survived),
         cmocka_unit_test(convert_carries_what_is_owed),
     };
+    alarm(100); /* a word that is no word of ours must not loop */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

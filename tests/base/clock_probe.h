@@ -17,9 +17,9 @@
 struct probe {
     uint64_t readings;
     uint64_t last_ns;
-    uint64_t backward;  /* readings before the one before: must be none */
-    uint64_t early_ns;  /* worst distance below the system's time */
-    uint64_t late_ns;   /* worst distance above it */
+    uint64_t backward; /* readings before the one before: must be none */
+    uint64_t early_ns; /* worst distance below the system's time */
+    uint64_t late_ns;  /* worst distance above it */
 };
 
 /* Its own call, so that a mistake in mete__monotonic_ns does not hide itself. */

@@ -18,9 +18,8 @@
 
 static void assert_probe(const char *what, const struct probe *probe)
 {
-    print_message("%s: %llu readings, at most %llu ns early, %llu ns late\n", what,
-                  (unsigned long long)probe->readings, (unsigned long long)probe->early_ns,
-                  (unsigned long long)probe->late_ns);
+    print_message("%s: %llu readings, at most %llu ns early, %llu ns late\n", what, (unsigned long long)probe->readings,
+                  (unsigned long long)probe->early_ns, (unsigned long long)probe->late_ns);
     assert_true(probe->readings > 0);
     assert_int_equal(probe->backward, 0);
     assert_true(probe->early_ns <= BOUND_NS);
@@ -122,13 +121,24 @@ struct relay {
     uint64_t end_ns;
 };
 
+/* The processor may read its counter while an earlier load still waits for its
+ * cache line; here the load must be first. */
+static uint64_t load_before_reading(const uint64_t *address)
+{
+    uint64_t value = __atomic_load_n(address, __ATOMIC_ACQUIRE);
+#if METE__CLOCK_HAS_TSC
+    __builtin_ia32_lfence();
+#endif
+    return value;
+}
+
 /* Publishes its readings, and compares each with what was published before it. */
 static void *relay_thread(void *context)
 {
     struct relay *relay = context;
     uint64_t worst_ns = 0;
     while (system_ns(CLOCK_MONOTONIC) < relay->end_ns) {
-        uint64_t seen_ns = __atomic_load_n(&relay->latest_ns, __ATOMIC_ACQUIRE);
+        uint64_t seen_ns = load_before_reading(&relay->latest_ns);
         uint64_t mine_ns = mete__tsc_monotonic_ns();
         if (mine_ns < seen_ns) {
             worst_ns = seen_ns - mine_ns > worst_ns ? seen_ns - mine_ns : worst_ns;
@@ -265,6 +275,21 @@ static void the_counter_is_really_used(void **state)
     assert_true(anchors < 5000); /* else the readings would have been clock_gettime */
 }
 
+/* Reads with a rate that is wrong by 1% until that is over; returns what came instead. */
+static uint64_t read_with_wrong_rate(uint64_t right)
+{
+    uint64_t wrong = right + right / 100;
+    mult_set(wrong);
+    mete__clock_anchor.ticks_max = 0; /* take it up now */
+    uint64_t start_ns = mete__tsc_monotonic_ns();
+    while (mult_now() == wrong && system_ns(CLOCK_MONOTONIC) < start_ns + 1000 * MS) {
+        mete__tsc_monotonic_ns();
+    }
+    print_message("a rate wrong by 1%% was over after %llu us\n",
+                  (unsigned long long)(system_ns(CLOCK_MONOTONIC) - start_ns) / 1000);
+    return mult_now();
+}
+
 static void a_wrong_rate_is_noticed_and_measured_anew(void **state)
 {
     (void)state;
@@ -273,15 +298,12 @@ static void a_wrong_rate_is_noticed_and_measured_anew(void **state)
     }
     calibrate();
     uint64_t right = mult_now();
-    mult_set(right + right / 100);
-    mete__clock_anchor.ticks_max = 0; /* take the wrong rate up now */
-    uint64_t start_ns = mete__tsc_monotonic_ns();
-    while (mult_now() == right + right / 100 && system_ns(CLOCK_MONOTONIC) < start_ns + 1000 * MS) {
-        mete__tsc_monotonic_ns();
+    uint64_t after = right;
+    /* Now and then a span of the usual measuring ends first, and sets it right. */
+    for (int i = 0; i < 10 && after != METE__CLOCK_REVOKED; i++) {
+        after = read_with_wrong_rate(right);
     }
-    uint64_t noticed_ns = system_ns(CLOCK_MONOTONIC) - start_ns;
-    print_message("a rate wrong by 1%% was noticed after %llu us\n", (unsigned long long)noticed_ns / 1000);
-    assert_int_equal(mult_now(), METE__CLOCK_REVOKED);
+    assert_int_equal(after, METE__CLOCK_REVOKED);
     calibrate();
     uint64_t again = mult_now();
     assert_in_range(again, right - right / 5000, right + right / 5000); /* 40 ppm each, and what the kernel steers */

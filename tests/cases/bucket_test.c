@@ -21,8 +21,8 @@ static void case_050_burst_definition_off_by_one(void **state)
     case_close(&world);
     /* Five at once are the same as one five times. */
     case_open(&world, "gcra 20/s burst 5");
-    static const struct case_step batched[] = {{0, 5, true},         {0, 1, false},       {50 * MS, 1, true},
-                                               {50 * MS, 1, false},  {10 * SEC, 5, true}, {10 * SEC, 1, false},
+    static const struct case_step batched[] = {{0, 5, true},           {0, 1, false},        {50 * MS, 1, true},
+                                               {50 * MS, 1, false},    {10 * SEC, 5, true},  {10 * SEC, 1, false},
                                                {10250 * MS, 6, false}, {10250 * MS, 5, true}};
     case_run(&world, "k", batched);
     case_close(&world);
@@ -160,10 +160,14 @@ static void case_088_debt_unbounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_050_burst_definition_off_by_one), cmocka_unit_test(case_053_burst_cap_after_idle),
-        cmocka_unit_test(case_060_reset_time_wrong),            cmocka_unit_test(case_081_cancel_refund_wrong),
-        cmocka_unit_test(case_083_cancel_refund_noop),          cmocka_unit_test(case_085_refund_into_next_window),
-        cmocka_unit_test(case_086_refund_at_zero_ignored),      cmocka_unit_test(case_088_debt_unbounded),
+        cmocka_unit_test(case_050_burst_definition_off_by_one),
+        cmocka_unit_test(case_053_burst_cap_after_idle),
+        cmocka_unit_test(case_060_reset_time_wrong),
+        cmocka_unit_test(case_081_cancel_refund_wrong),
+        cmocka_unit_test(case_083_cancel_refund_noop),
+        cmocka_unit_test(case_085_refund_into_next_window),
+        cmocka_unit_test(case_086_refund_at_zero_ignored),
+        cmocka_unit_test(case_088_debt_unbounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,7 +129,8 @@ static void case_040_capacity_below_cost(void **state)
     (void)state;
     struct case_world world;
     case_open(&world, "1/10s");
-    static const struct case_step steps[] = {{0, 1, true}, {5 * SEC, 1, false}, {10 * SEC, 1, true}, {20 * SEC, 1, true}};
+    static const struct case_step steps[] = {
+        {0, 1, true}, {5 * SEC, 1, false}, {10 * SEC, 1, true}, {20 * SEC, 1, true}};
     case_run(&world, "k", steps);
     case_close(&world);
 }

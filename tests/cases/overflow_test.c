@@ -138,8 +138,12 @@ static void case_021_time_unit_mix(void **state)
     static const struct {
         const char *limit;
         uint64_t life_ns;
-    } rates[] = {{"1/315576000s burst 1", 315576000 * SEC}, {"1/1d burst 1", 86400 * SEC}, {"1/s burst 1", SEC},
-                 {"1000/s burst 1", MS},                    {"1000000/s burst 1", US},     {"1000000000/s burst 1", 1}};
+    } rates[] = {{"1/315576000s burst 1", 315576000 * SEC},
+                 {"1/1d burst 1", 86400 * SEC},
+                 {"1/s burst 1", SEC},
+                 {"1000/s burst 1", MS},
+                 {"1000000/s burst 1", US},
+                 {"1000000000/s burst 1", 1}};
     for (size_t i = 0; i < CASE_COUNT_OF(rates); i++) {
         case_open(&world, rates[i].limit);
         assert_int_equal(case_take(&world, 0, "ip1", 1).reset_after_ns, rates[i].life_ns);

@@ -189,9 +189,12 @@ static void case_091_starvation_big_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_078_race_wait_then_admit),   cmocka_unit_test(case_080_timer_driven_rate_loss),
-        cmocka_unit_test(case_080_real_time),              cmocka_unit_test(case_090_cancelled_consumes_slot),
-        cmocka_unit_test(case_090_cancelled_in_queue),     cmocka_unit_test(case_091_starvation_big_cost),
+        cmocka_unit_test(case_078_race_wait_then_admit),
+        cmocka_unit_test(case_080_timer_driven_rate_loss),
+        cmocka_unit_test(case_080_real_time),
+        cmocka_unit_test(case_090_cancelled_consumes_slot),
+        cmocka_unit_test(case_090_cancelled_in_queue),
+        cmocka_unit_test(case_091_starvation_big_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static void *turn_clock(void *context)
     struct crew *crew = context;
     for (uint64_t step = 1; step <= crew->rounds; step++) {
         case_set(&crew->world, step * 10 * US);
-        if (step % 64 == 0) {
+        if (step % 20000 == 0) { /* a yield lets all the others run a time slice first */
             sched_yield();
         }
     }

@@ -184,10 +184,14 @@ static void case_073_header_unit_mix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_025_clock_out_of_order_mint),    cmocka_unit_test(case_025_clock_any_order),
-        cmocka_unit_test(case_026_clock_stale_reconfig),       cmocka_unit_test(case_028_clock_backward_retry_after),
-        cmocka_unit_test(case_098_persisted_time_wrong_clock), cmocka_unit_test(case_068_retry_after_zero),
-        cmocka_unit_test(case_070_retry_after_negative),       cmocka_unit_test(case_071_retry_after_full_window),
+        cmocka_unit_test(case_025_clock_out_of_order_mint),
+        cmocka_unit_test(case_025_clock_any_order),
+        cmocka_unit_test(case_026_clock_stale_reconfig),
+        cmocka_unit_test(case_028_clock_backward_retry_after),
+        cmocka_unit_test(case_098_persisted_time_wrong_clock),
+        cmocka_unit_test(case_068_retry_after_zero),
+        cmocka_unit_test(case_070_retry_after_negative),
+        cmocka_unit_test(case_071_retry_after_full_window),
         cmocka_unit_test(case_073_header_unit_mix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

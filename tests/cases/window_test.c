@@ -13,11 +13,8 @@ static void case_011_sliding_counter_truncation(void **state)
     (void)state;
     struct case_world world;
     case_open(&world, "sliding_window 1/1s");
-    static const struct case_step steps[] = {{900 * MS, 1, true},
-                                             {1050 * MS, 1, false},
-                                             {1900 * MS, 1, false},
-                                             {1990 * MS, 1, false},
-                                             {2000 * MS, 1, true}};
+    static const struct case_step steps[] = {
+        {900 * MS, 1, true}, {1050 * MS, 1, false}, {1900 * MS, 1, false}, {1990 * MS, 1, false}, {2000 * MS, 1, true}};
     case_run(&world, "k", steps);
     case_close(&world);
     /* The same to the nanosecond. */

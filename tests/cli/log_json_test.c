@@ -56,6 +56,21 @@ static void lines_that_are_no_objects(void **state)
     }
 }
 
+/* jansson alone would overlook the first of these. */
+static void nul_bytes_are_refused(void **state)
+{
+    (void)state;
+    static const char after_number[] = "{\"when\": 1709164800\0, \"key\": \"a\", \"units\": 1}";
+    static const char in_text[] = "{\"when\": 1709164800, \"key\": \"a\0\", \"units\": 1}";
+    struct mete__json json;
+    struct mete__record record;
+    mete__json_init(&json, "key", "when", "units");
+    assert_int_equal(mete__json_read(&json, mete__text_of(after_number, sizeof(after_number) - 1), &record),
+                     METE__REASON_NUL);
+    assert_int_equal(mete__json_read(&json, mete__text_of(in_text, sizeof(in_text) - 1), &record), METE__REASON_NUL);
+    mete__json_clear(&json);
+}
+
 static void members_that_are_missing_or_wrong(void **state)
 {
     (void)state;
@@ -80,7 +95,7 @@ static void members_that_are_missing_or_wrong(void **state)
     expect_reason("{\"key\": \"a\", \"when\": 1709164800, \"units\": 18446744073709551616}", METE__REASON_BAD_COST);
 }
 
-/* A double would make ...789 of the first, ...768. */
+/* A double would make 1709164800.123456716 of the first. */
 static void numbers_are_exact(void **state)
 {
     (void)state;
@@ -119,10 +134,9 @@ static void the_right_member_is_found(void **state)
 static void dots_lead_into_objects(void **state)
 {
     (void)state;
-    EXPECT_KEY("{\"request\":{\"id\":9,\"remote\":{\"ip\":\"a\",\"port\":80}},\"when\":1709164800}", "request.remote.ip",
-               "a");
-    EXPECT_KEY("{\"request\":{\"id\":9,\"remote\":{\"ip\":\"a\",\"port\":80}},\"when\":1709164800}",
-               "request.remote.port", "80");
+    static const char nested[] = "{\"request\":{\"id\":9,\"remote\":{\"ip\":\"a\",\"port\":80}},\"when\":1709164800}";
+    EXPECT_KEY(nested, "request.remote.ip", "a");
+    EXPECT_KEY(nested, "request.remote.port", "80");
     /* A member that has the dots in its own name comes first. */
     EXPECT_KEY("{\"request\":{\"ip\":\"wrong\"},\"request.ip\":\"a\",\"when\":1709164800}", "request.ip", "a");
     EXPECT_KEY("{\"a\":{\"b.c\":7},\"when\":1709164800}", "a.b.c", "7");
@@ -141,9 +155,13 @@ static void dots_lead_into_objects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_that_are_no_objects), cmocka_unit_test(members_that_are_missing_or_wrong),
-        cmocka_unit_test(numbers_are_exact),         cmocka_unit_test(keys_are_decoded),
-        cmocka_unit_test(the_right_member_is_found), cmocka_unit_test(dots_lead_into_objects),
+        cmocka_unit_test(lines_that_are_no_objects),
+        cmocka_unit_test(nul_bytes_are_refused),
+        cmocka_unit_test(members_that_are_missing_or_wrong),
+        cmocka_unit_test(numbers_are_exact),
+        cmocka_unit_test(keys_are_decoded),
+        cmocka_unit_test(the_right_member_is_found),
+        cmocka_unit_test(dots_lead_into_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

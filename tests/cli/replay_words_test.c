@@ -24,7 +24,8 @@ static void spans(void **state)
         {UINT64_C(86399999999999),
          "23 hours 59 minutes 59 seconds 999 milliseconds 999 microseconds 999 nanoseconds"},
         {UINT64_C(86400000000000), "1 day"},
-        {METE_PERIOD_MAX, "53375 days 23 hours 53 minutes 38 seconds 427 milliseconds 387 microseconds 903 nanoseconds"},
+        {METE_PERIOD_MAX,
+         "53375 days 23 hours 53 minutes 38 seconds 427 milliseconds 387 microseconds 903 nanoseconds"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[160];

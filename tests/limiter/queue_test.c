@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Who leaves a queue when, by a clock that only the test moves. */
 #include <mete/queue.h>
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -15,18 +13,17 @@
 #define SEC UINT64_C(1000000000)
 #define YEARS_10 (UINT64_C(315576000) * SEC)
 
-/* A clock that only the test moves. */
 static uint64_t fake_ns;
 
 static uint64_t fake_now(void *context)
 {
     (void)context;
-    return __atomic_load_n(&fake_ns, __ATOMIC_RELAXED);
+    return fake_ns;
 }
 
 static void set_time(uint64_t ns)
 {
-    __atomic_store_n(&fake_ns, ns, __ATOMIC_RELAXED);
+    fake_ns = ns;
 }
 
 static const struct mete_clock fake_clock = {fake_now, NULL};
@@ -46,17 +43,6 @@ static mete_queue *open_at(uint64_t now_ns, uint64_t count, uint64_t period_ns, 
     mete_queue *queue = NULL;
     set_time(now_ns);
     assert_int_equal(try_create(count, period_ns, capacity, &queue), METE_OK);
-    return queue;
-}
-
-/* On the system's monotonic clock. */
-static mete_queue *open_real(uint64_t count, uint64_t period_ns)
-{
-    struct mete_queue_options options = METE_QUEUE_OPTIONS_INIT;
-    mete_queue *queue = NULL;
-    options.count = count;
-    options.period_ns = period_ns;
-    assert_int_equal(mete_queue_create(&options, &queue), METE_OK);
     return queue;
 }
 
@@ -396,204 +382,6 @@ static void an_older_time_counts_as_the_latest_seen(void **state)
     mete_queue_destroy(queue);
 }
 
-/* --- with real time ------------------------------------------------------- */
-
-static uint64_t real_ns(void)
-{
-    struct timespec now = {0, 0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SEC + (uint64_t)now.tv_nsec;
-}
-
-static void a_pop_waits_as_long_as_it_may(void **state)
-{
-    (void)state;
-    void *item = NULL;
-    mete_queue *queue = open_real(1, 10 * SEC);
-    uint64_t start_ns = real_ns();
-    assert_int_equal(mete_queue_pop(queue, 20 * MS, &item), METE_ETIMEDOUT); /* empty */
-    assert_true(real_ns() - start_ns >= 20 * MS);
-    assert_int_equal(mete_queue_push(queue, item_of(1), NULL, NULL), METE_OK);
-    assert_int_equal(mete_queue_push(queue, item_of(2), NULL, NULL), METE_OK);
-    assert_int_equal(mete_queue_pop(queue, METE_NEVER, &item), METE_OK);
-    start_ns = real_ns();
-    assert_int_equal(mete_queue_pop(queue, 20 * MS, &item), METE_ETIMEDOUT); /* not due for 10 s */
-    assert_true(real_ns() - start_ns >= 20 * MS);
-    assert_true(real_ns() - start_ns < 5 * SEC);
-    assert_int_equal(mete_queue_len(queue), 1);
-    mete_queue_destroy(queue);
-}
-
-/*
- * 25 at one per 20 ms.  No pop comes before its slot, and the 26th slot is where
- * it would be without any lateness.  False when the machine made a pop late by a
- * whole interval: then slots may move.
- */
-static bool departs_without_drift(void)
-{
-    mete_queue *queue = open_real(50, SEC);
-    uint64_t late_max_ns = 0, wait_ns;
-    uint64_t first_ns = real_ns();
-    for (uint64_t i = 0; i < 25; i++) {
-        assert_int_equal(mete_queue_push(queue, item_of(i), NULL, NULL), METE_OK);
-    }
-    uint64_t last_ns = real_ns();
-    for (uint64_t i = 0; i < 25; i++) {
-        void *item = NULL;
-        assert_int_equal(mete_queue_pop(queue, METE_NEVER, &item), METE_OK);
-        uint64_t late_ns = real_ns() - first_ns - i * 20 * MS;
-        assert_ptr_equal(item, item_of(i));
-        assert_true(late_ns < 3600 * SEC); /* else it came before its slot */
-        late_max_ns = late_ns > late_max_ns ? late_ns : late_max_ns;
-    }
-    uint64_t before_ns = real_ns();
-    assert_int_equal(mete_queue_push(queue, NULL, NULL, &wait_ns), METE_OK);
-    uint64_t after_ns = real_ns();
-    mete_queue_destroy(queue);
-    print_message("the latest of 25 departures was late by %llu us\n", (unsigned long long)late_max_ns / 1000);
-    if (late_max_ns >= 20 * MS) {
-        return false;
-    }
-    assert_true(before_ns + wait_ns <= last_ns + 500 * MS);
-    assert_true(after_ns + wait_ns >= first_ns + 500 * MS);
-    return true;
-}
-
-static void real_departures_do_not_drift(void **state)
-{
-    (void)state;
-    bool judged = false;
-    for (int round = 0; round < 10 && !judged; round++) {
-        judged = departs_without_drift();
-    }
-    assert_true(judged);
-}
-
-struct popper {
-    mete_queue *queue;
-    uint64_t timeout_ns;
-    mete_status status;
-    void *item;
-    uint64_t done; /* atomic */
-};
-
-static void *pop_thread(void *context)
-{
-    struct popper *popper = context;
-    popper->status = mete_queue_pop(popper->queue, popper->timeout_ns, &popper->item);
-    __atomic_store_n(&popper->done, 1, __ATOMIC_RELEASE);
-    return NULL;
-}
-
-static bool is_done(struct popper *popper)
-{
-    return __atomic_load_n(&popper->done, __ATOMIC_ACQUIRE) != 0;
-}
-
-static void pause_ms(unsigned ms)
-{
-    struct timespec span = {0, (long)(ms * MS)};
-    nanosleep(&span, NULL);
-}
-
-static void a_push_wakes_a_pop_that_waits(void **state)
-{
-    (void)state;
-    struct popper popper = {.queue = open_real(1, SEC), .timeout_ns = METE_NEVER};
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, pop_thread, &popper), 0);
-    pause_ms(20);
-    assert_false(is_done(&popper));
-    assert_int_equal(mete_queue_push(popper.queue, item_of(9), NULL, NULL), METE_OK);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(popper.status, METE_OK);
-    assert_ptr_equal(popper.item, item_of(9));
-    mete_queue_destroy(popper.queue);
-}
-
-/* Three wait for ever: one leads, two follow.  The only item left is cancelled
- * after the queue was closed. */
-static void closing_ends_all_waits_once_the_queue_is_empty(void **state)
-{
-    (void)state;
-    mete_queue *queue = open_real(1, 3600 * SEC);
-    struct popper poppers[3];
-    pthread_t threads[3];
-    uint64_t ticket;
-    void *item;
-    assert_int_equal(mete_queue_push(queue, item_of(1), NULL, NULL), METE_OK);
-    assert_int_equal(mete_queue_pop(queue, 0, &item), METE_OK);
-    assert_int_equal(mete_queue_push(queue, item_of(2), &ticket, NULL), METE_OK);
-    for (size_t i = 0; i < 3; i++) {
-        poppers[i] = (struct popper){.queue = queue, .timeout_ns = METE_NEVER};
-        assert_int_equal(pthread_create(&threads[i], NULL, pop_thread, &poppers[i]), 0);
-    }
-    pause_ms(20);
-    assert_int_equal(mete_queue_close(queue), METE_OK);
-    pause_ms(20);
-    for (size_t i = 0; i < 3; i++) {
-        assert_false(is_done(&poppers[i]));
-    }
-    assert_int_equal(mete_queue_cancel(queue, ticket, &item), METE_OK);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_int_equal(poppers[i].status, METE_EUNAVAILABLE);
-    }
-    mete_queue_destroy(queue);
-}
-
-/* The first to wait leads, and gives up long before the item is due. */
-static void a_leader_that_gives_up_is_replaced(void **state)
-{
-    (void)state;
-    mete_queue *queue = open_real(1, SEC / 4);
-    struct popper poppers[2] = {{.queue = queue, .timeout_ns = 60 * MS}, {.queue = queue, .timeout_ns = METE_NEVER}};
-    pthread_t threads[2];
-    void *item;
-    assert_int_equal(mete_queue_push(queue, item_of(1), NULL, NULL), METE_OK);
-    assert_int_equal(mete_queue_pop(queue, 0, &item), METE_OK);
-    assert_int_equal(mete_queue_push(queue, item_of(2), NULL, NULL), METE_OK);
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, pop_thread, &poppers[i]), 0);
-        pause_ms(10);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    }
-    assert_int_equal(poppers[0].status, METE_ETIMEDOUT);
-    assert_int_equal(poppers[1].status, METE_OK);
-    assert_ptr_equal(poppers[1].item, item_of(2));
-    mete_queue_destroy(queue);
-}
-
-static void waits_by_a_clock_of_the_callers(void **state)
-{
-    (void)state;
-    mete_queue *queue = open_at(0, 1, 3600 * SEC, 4);
-    struct popper popper = {.queue = queue, .timeout_ns = 2 * 3600 * SEC};
-    pthread_t thread;
-    push(queue, 1, 0);
-    assert_pops(queue, 0, 1);
-    push(queue, 2, 3600 * SEC);
-    assert_int_equal(pthread_create(&thread, NULL, pop_thread, &popper), 0);
-    set_time(3600 * SEC - 1);
-    pause_ms(20);
-    assert_false(is_done(&popper));
-    set_time(3600 * SEC);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(popper.status, METE_OK);
-    assert_ptr_equal(popper.item, item_of(2));
-
-    popper = (struct popper){.queue = queue, .timeout_ns = 10 * SEC};
-    assert_int_equal(pthread_create(&thread, NULL, pop_thread, &popper), 0);
-    pause_ms(20);
-    assert_false(is_done(&popper));
-    set_time(3700 * SEC);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(popper.status, METE_ETIMEDOUT);
-    mete_queue_destroy(queue);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,12 +400,6 @@ int main(void)
         cmocka_unit_test(a_closed_queue_is_drained_at_the_rate),
         cmocka_unit_test(waits_too_long_to_tell_are_never),
         cmocka_unit_test(an_older_time_counts_as_the_latest_seen),
-        cmocka_unit_test(a_pop_waits_as_long_as_it_may),
-        cmocka_unit_test(real_departures_do_not_drift),
-        cmocka_unit_test(a_push_wakes_a_pop_that_waits),
-        cmocka_unit_test(closing_ends_all_waits_once_the_queue_is_empty),
-        cmocka_unit_test(a_leader_that_gives_up_is_replaced),
-        cmocka_unit_test(waits_by_a_clock_of_the_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

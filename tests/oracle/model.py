@@ -113,6 +113,11 @@ class Key:
         state = self.state
         for old, new, s in self.changes:
             state = carry(old, new, state, min(s, t))
+        if self.rule.limit.algorithm == "sliding_log" and any(
+                old.limit.algorithm != "sliding_log" for old, _, _ in self.changes):
+            # A log has no word to judge in passing: its first use moves the units into it, whatever comes of it.
+            self.state = state
+            self.changes.clear()
         return state
 
     def _write(self, before, after):
@@ -143,8 +148,11 @@ class Key:
         return decision
 
     def reset(self):
-        state = self.seen_at(TIME_MAX)
-        self.state = self.rule.forget(state)
+        rules = [self.rule] + [old for old, _, _ in self.changes]
+        if all(rule.limit.algorithm == "sliding_log" for rule in rules):
+            self.state = self.rule.forget(self.state)
+        else:
+            self.state = self.rule.NOTHING
         self.changes.clear()
 
     def is_exact_at(self, t):

@@ -27,7 +27,7 @@ class SlidingLog(Rule):
     def show(self, state, t):
         live, used, now, ahead = self.look(state, t)
         origin = t if ahead else now
-        return (0 if ahead else self.capacity - used), (live[-1][0] + self.period - origin if live else 0)
+        return (0 if ahead else max(0, self.capacity - used)), (live[-1][0] + self.period - origin if live else 0)
 
     def _passes_at(self, live, used, now, n):
         surplus = used + n - self.capacity
@@ -60,27 +60,15 @@ class SlidingLog(Rule):
         return wait, max(0, wait - wait_max), (self._add(live, moment, n), moment, ahead or moment > now)
 
     def undo(self, state, t, n):
-        live, used, _, _ = self.look(state, t)
-        left = max(0, used - n)
-        return (self._oldest(live, left), state[1], state[2])
-
-    @staticmethod
-    def _oldest(live, left):
-        kept = []
-        for time, units in live:
-            if left > 0:
-                kept.append((time, min(units, left)))
-            left -= units
-        return tuple(kept)
-
-    @staticmethod
-    def _newest(live, left):
-        kept = []
-        for time, units in reversed(live):
-            if left > 0:
-                kept.append((time, min(units, left)))
-            left -= units
-        return tuple(reversed(kept))
+        _, used, _, _ = self.look(state, t)
+        removed = min(n, used)
+        units = list(state[0])
+        while removed:
+            time, count = units.pop()
+            if count > removed:
+                units.append((time, count - removed))
+            removed -= min(count, removed)
+        return (tuple(units), state[1], state[2])
 
     def forget(self, state):
         """'A reset does not move last back'; what is booked is forgotten with the rest."""
@@ -97,6 +85,5 @@ class SlidingLog(Rule):
         return (((s, units),) if units else (), s, False)
 
     def carry(self, old, state, s):
-        """From a log: "those over at s under the old period are dropped; the newest C_new are kept"."""
-        live = old.look(state, s)[0]
-        return (self._newest(live, self.capacity), state[1], state[2])
+        """From a log: "those over at s under the old period are dropped. A lower count drops none"."""
+        return (old.look(state, s)[0], state[1], state[2])

@@ -105,7 +105,8 @@ class Check(unittest.TestCase):
     def test_bounds(self):
         for want, limit in (("ok", ("token_bucket", 1, TEN_YEARS)), ("erange", ("token_bucket", 1, TEN_YEARS + 1)),
                             ("ok", ("token_bucket", 5, 5)), ("erange", ("token_bucket", 6, 5)),
-                            ("ok", ("token_bucket", 15, PERIOD_MAX, 1)), ("erange", ("token_bucket", 15, PERIOD_MAX + 1, 1)),
+                            ("ok", ("token_bucket", 15, PERIOD_MAX, 1)),
+                            ("erange", ("token_bucket", 15, PERIOD_MAX + 1, 1)),
                             ("ok", ("token_bucket", 1, 1, 2**64 - 1 - TIME_MAX - TEN_YEARS)),
                             ("erange", ("token_bucket", 1, 1, 2**64 - TIME_MAX - TEN_YEARS)),
                             ("ok", ("sliding_window", 32767, SECOND)), ("erange", ("sliding_window", 32768, SECOND)),

@@ -18,6 +18,7 @@ from plain import PLAIN
 from rule_bucket import TokenBucket
 
 CHUNK = 40          # histories that share one run of the driver
+ENOUGH = 3          # differences after which a process stops looking
 ENOTSUP = -9
 STEPS = 150         # at least, per history
 CHUNKS_DEFAULT = 5  # per process and algorithm: a few seconds
@@ -103,7 +104,7 @@ def run_chunk(algorithm, mode, seeds, steps=STEPS):
         mine = replies[at:at + len(walk.steps)]
         at += len(walk.steps)
         compared += sum(1 for e in walk.expected if e.decision is not None)
-        if first_difference(walk.steps, walk.expected, mine):
+        if len(found) < ENOUGH and first_difference(walk.steps, walk.expected, mine):
             small = shrink(driver, mode, walk.steps)
             found.append(f"{algorithm} {mode} seed {seed}: the library differs\n" + describe(driver, mode, small))
         for at_step, limit, step, retry, t, decision in walk.broken[:1]:
@@ -158,7 +159,7 @@ def work(algorithm, seed, chunks):
         n, new = run_chunk(algorithm, modes[i % len(modes)], seeds, STEPS if i % 5 else STEPS * 10)
         compared += n
         found += new
-        if len(found) >= 5:
+        if len(found) >= ENOUGH:
             break
     return compared, found
 

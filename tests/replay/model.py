@@ -62,7 +62,9 @@ class Replay:
         self.limit = parse_limit(text)
         self.states = {}
         self.requests = self.allowed = self.denied = self.skipped = 0
-        self.cost_allowed = self.cost_denied = 0
+        self.units_allowed = self.units_denied = self.denied_forever = 0
+        self.steps_back = self.step_back_max_ns = 0
+        self.first_ns = self.last_ns = self.before_ns = None
         self.denied_of = Counter()
         self.requests_of = Counter()
 
@@ -80,17 +82,29 @@ class Replay:
             state = self.states[key] = make(self.limit)
         self.requests += 1
         self.requests_of[key] += 1
+        self.see_time(time_ns)
         if state.take(time_ns, cost):
             self.allowed += 1
-            self.cost_allowed += cost
+            self.units_allowed += cost
         else:
             self.denied += 1
-            self.cost_denied += cost
+            self.units_denied += cost
             self.denied_of[key] += 1
+            self.denied_forever += cost > (self.limit.burst or self.limit.count)
+
+    def see_time(self, time_ns):
+        if self.before_ns is None:
+            self.first_ns = self.last_ns = self.before_ns = time_ns
+        if time_ns < self.before_ns:
+            self.steps_back += 1
+            self.step_back_max_ns = max(self.step_back_max_ns, self.before_ns - time_ns)
+        self.first_ns, self.last_ns = min(self.first_ns, time_ns), max(self.last_ns, time_ns)
+        self.before_ns = time_ns
 
     def totals(self):
-        return {"requests": self.requests, "allowed": self.allowed, "denied": self.denied,
-                "skipped": self.skipped, "keys": len(self.states)}
+        names = ("requests", "allowed", "denied", "skipped", "units_allowed", "units_denied", "denied_forever",
+                 "steps_back", "step_back_max_ns")
+        return {"keys": len(self.states)} | {name: getattr(self, name) for name in names}
 
 
 class Bucket:

@@ -23,6 +23,7 @@ import reader
 import synthetic
 
 NS = 10**9
+TOTAL_MAX = 2**63 - 1  # the largest whole number the JSON output holds: only units can come to more
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = pathlib.Path(os.environ.get("METE_SOURCE_DIR", HERE.parent.parent))
 SHARED = pathlib.Path(os.environ.get("METE_SHARED") or SOURCE.parent / "shared") / "data"
@@ -79,17 +80,36 @@ def field_arguments(fields):
 
 
 class ReplayCase(unittest.TestCase):
-    def compare(self, files, fields, limits, entries=None, stdin=None):
-        if entries is None:
-            entries = [entry for path in files for entry in reader.read(path, **fields)]
-        names = ["-"] if stdin is not None else files
+    def compare(self, files, fields, limits, stdin=None):
+        """Decides the files both ways; stdin, when given, is what the one file holds."""
+        read = [list(reader.read(path, **fields)) for path in files]
+        entries = [entry for part in read for entry in part]
+        names = [str(path) for path in files] if stdin is None else ["-"]
         for limit in limits:
             with self.subTest(files=[os.path.basename(f) for f in files], fields=fields, limit=limit, seed=SEED):
                 expected = model.Replay(limit).feed(entries)
                 got = run_mete([*names, "--limit", limit, *field_arguments(fields)], stdin)
-                self.assertEqual({name: got.get(name) for name in expected.totals()}, expected.totals())
+                totals = {name: min(total, TOTAL_MAX) for name, total in expected.totals().items()}
+                self.assertEqual({name: got.get(name) for name in totals}, totals)
+                self.check_whole(got, expected)
                 self.check_worst(got, expected)
+                self.check_skipped(got, list(zip(names, read)))
         return entries
+
+    def check_whole(self, got, expected):
+        """Nothing was forgotten, and the span is that of the requests alone."""
+        self.assertEqual((got["keys_complete"], got["keys_evicted"], got["requests_of_other_keys"]), (True, 0, 0))
+        span = got["span"] or {}
+        self.assertEqual((span.get("first_ns"), span.get("last_ns")), (expected.first_ns, expected.last_ns))
+
+    def check_skipped(self, got, files):
+        """The reasons add up, and the lines they name are lines that were skipped."""
+        reasons = got["skipped_reasons"].values()
+        self.assertEqual(sum(reason["count"] for reason in reasons), got["skipped"])
+        named = {(line["file"], line["line"]) for reason in reasons for line in reason["first"]}
+        skipped = [(name, entry[0]) for name, entries in files for entry in entries if len(entry) == 2]
+        self.assertEqual(named - set(skipped), set())
+        self.assertEqual(set(skipped[:1]) - named, set())
 
     def check_worst(self, got, expected):
         """The worst keys: those denied most, each with its own counts."""
@@ -146,8 +166,8 @@ class SyntheticLogs(ReplayCase):
         middle = len(content) // 3
         packed = gzip.compress(content[:middle]) + gzip.compress(content[middle:])
         for stdin in (content, packed):
-            self.compare([plain], {}, ("5/1m", "sliding_log 3/10s"), entries, stdin)
-        self.compare([self.file("access.log.gz", packed)], {}, ("5/1m", "sliding_log 3/10s"), entries)
+            self.compare([plain], {}, ("5/1m", "sliding_log 3/10s"), stdin)
+        self.compare([self.file("access.log.gz", packed)], {}, ("5/1m", "sliding_log 3/10s"))
 
     def test_log_that_begins_broken(self):
         for broken in synthetic.BROKEN_LOG_LINES[:3]:

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "interleave/scene.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- calling ------------------------------------------------------------------ */
+
+static struct mete_request request_of(const struct scene_call *call)
+{
+    return (struct mete_request){.key = call->key,
+                                 .key_len = call->key != NULL ? strlen(call->key) : 0,
+                                 .cost = call->cost,
+                                 .now_ns = call->now_ns != 0 ? call->now_ns : METE_NOW};
+}
+
+static mete_status take_both(struct world *world, const struct mete_request *request, unsigned first,
+                             struct mete_decision out[2])
+{
+    struct mete_demand demands[2] = {{world->limiters[first], *request}, {world->limiters[1 - first], *request}};
+    return mete_take_all(demands, 2, out, NULL);
+}
+
+static mete_status dispatch(struct world *world, const struct scene_call *call, struct mete_decision out[2])
+{
+    struct mete_request request = request_of(call);
+    mete_limiter *limiter = world->limiters[call->limiter];
+    struct mete_limit limit;
+    switch (call->op) {
+    case SCENE_TAKE:
+        return mete_take(limiter, &request, out);
+    case SCENE_PEEK:
+        return mete_peek(limiter, &request, out);
+    case SCENE_RESERVE:
+        return mete_reserve(limiter, &request, out);
+    case SCENE_REFUND:
+        return mete_refund(limiter, &request, out);
+    case SCENE_RESET:
+        return mete_reset(limiter, request.key, request.key_len);
+    case SCENE_TAKE_BOTH:
+    case SCENE_TAKE_BOTH_BACK:
+        return take_both(world, &request, call->op == SCENE_TAKE_BOTH_BACK, out);
+    case SCENE_SET_LIMIT:
+        limit = world_limit(call->limit);
+        return mete_limiter_set_limit(limiter, &limit);
+    case SCENE_SET_CLOCK:
+        mete__max_u64_acq_rel(&world->now_ns, call->now_ns);
+        return METE_OK;
+    }
+    return METE_EINVAL;
+}
+
+static void perform(struct scene *scene, unsigned i, struct scene_answer *answer)
+{
+    memset(answer, 0, sizeof *answer);
+    answer->began = schedule_now();
+    mete_status status = dispatch(&scene->world, &scene->calls[i], answer->decisions);
+    answer->ended = schedule_now();
+    answer->is_done = status == METE_OK;
+}
+
+static void run(void *context, unsigned program)
+{
+    struct scene *scene = context;
+    for (unsigned i = 0; i < scene->calls_n; i++) {
+        if (scene->calls[i].program == program) {
+            perform(scene, i, &scene->answers[i]);
+        }
+    }
+}
+
+static void begin(void *context)
+{
+    struct scene *scene = context;
+    world_restore(&scene->world);
+    memset(scene->answers, 0, sizeof scene->answers);
+}
+
+/* --- the model: every order of the calls ------------------------------------------ */
+
+static void play_in_order(struct scene *scene, struct scene_order *order, unsigned n)
+{
+    assert_in_range(scene->orders_n, 0, SCENE_ORDERS_MAX - 1);
+    world_restore(&scene->world);
+    for (unsigned k = 0; k < n; k++) {
+        perform(scene, order->calls[k], &order->answers[order->calls[k]]);
+    }
+    for (unsigned i = 0; i < scene->calls_n; i++) {
+        if (scene->calls[i].program == SCENE_PROBE) {
+            perform(scene, i, &order->answers[i]);
+        }
+    }
+    scene->orders[scene->orders_n++] = *order;
+}
+
+static void add_orders(struct scene *scene, struct scene_order *order, unsigned n, unsigned placed)
+{
+    bool is_whole = true;
+    for (unsigned i = 0; i < scene->calls_n; i++) {
+        unsigned program = scene->calls[i].program;
+        bool is_next = program != SCENE_PROBE && (placed >> i & 1) == 0;
+        is_whole = is_whole && !is_next;
+        for (unsigned j = 0; j < i; j++) {
+            is_next = is_next && (scene->calls[j].program != program || (placed >> j & 1) != 0);
+        }
+        if (is_next) {
+            order->calls[n] = (unsigned char)i;
+            add_orders(scene, order, n + 1, placed | 1u << i);
+        }
+    }
+    if (is_whole) {
+        play_in_order(scene, order, n);
+    }
+}
+
+static bool is_same_answer(const struct scene_answer *a, const struct scene_answer *b)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const struct mete_decision *x = &a->decisions[i];
+        const struct mete_decision *y = &b->decisions[i];
+        if (x->allowed != y->allowed || x->limit != y->limit || x->remaining != y->remaining ||
+            x->wait_ns != y->wait_ns || x->retry_after_ns != y->retry_after_ns ||
+            x->reset_after_ns != y->reset_after_ns) {
+            return false;
+        }
+    }
+    return a->is_done == b->is_done;
+}
+
+static bool explains(const struct scene *scene, const struct scene_order *order)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < scene->calls_n; i++) {
+        if (!is_same_answer(&scene->answers[i], &order->answers[i])) {
+            return false;
+        }
+        n += scene->calls[i].program != SCENE_PROBE;
+    }
+    for (unsigned k = 0; k < n; k++) {
+        for (unsigned l = k + 1; l < n; l++) {
+            if (scene->answers[order->calls[l]].ended < scene->answers[order->calls[k]].began) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* --- judging ------------------------------------------------------------------------ */
+
+static void print_answers(const struct scene *scene)
+{
+    static const char *const names[] = {"take",     "peek",          "reserve",   "refund",   "reset",
+                                        "take both", "take both back", "set limit", "set clock"};
+    for (unsigned i = 0; i < scene->calls_n; i++) {
+        const struct scene_call *call = &scene->calls[i];
+        const struct scene_answer *answer = &scene->answers[i];
+        fprintf(stderr, "  %c %s %s", call->program == SCENE_PROBE ? '-' : 'A' + (int)call->program, names[call->op],
+                call->key != NULL ? call->key : "");
+        for (unsigned k = 0; k < 2 && answer->is_done; k++) {
+            const struct mete_decision *out = &answer->decisions[k];
+            if (out->limit != 0) {
+                fprintf(stderr, ": %s, remaining %llu, retry %llu, reset %llu", out->allowed ? "allowed" : "denied",
+                        (unsigned long long)out->remaining, (unsigned long long)out->retry_after_ns,
+                        (unsigned long long)out->reset_after_ns);
+            }
+        }
+        fprintf(stderr, answer->is_done ? "\n" : ": not done\n");
+    }
+}
+
+static uint64_t admitted(const struct scene *scene)
+{
+    uint64_t units = 0;
+    for (unsigned i = 0; i < scene->calls_n; i++) {
+        const struct scene_call *call = &scene->calls[i];
+        bool is_take = call->op == SCENE_TAKE || call->op == SCENE_RESERVE;
+        if (is_take && strcmp(call->key, scene->calls[0].key) == 0 && scene->answers[i].decisions[0].allowed) {
+            units += call->cost;
+        }
+    }
+    return units;
+}
+
+static const char *judge(struct scene *scene, bool is_over)
+{
+    uint64_t units = admitted(scene);
+    if (scene->admitted_max != 0 && units > scene->admitted_max) {
+        return "more admitted than the limit allows";
+    }
+    if (is_over && units < scene->admitted_min) {
+        return "less admitted than the limit allows";
+    }
+    if (!is_over || !scene->is_linear) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < scene->orders_n; i++) {
+        if (explains(scene, &scene->orders[i])) {
+            return NULL;
+        }
+    }
+    return "no order of the calls explains the answers";
+}
+
+static const char *end(void *context, unsigned finished)
+{
+    struct scene *scene = context;
+    bool is_over = finished == (1u << scene->programs) - 1;
+    const char *fault = world_check(&scene->world, is_over);
+    if (fault == NULL && scene->check != NULL) {
+        fault = scene->check(scene, finished);
+    }
+    for (unsigned i = 0; fault == NULL && i < scene->calls_n; i++) {
+        if (scene->calls[i].program == SCENE_PROBE) {
+            perform(scene, i, &scene->answers[i]);
+        }
+    }
+    if (fault == NULL) {
+        fault = world_check(&scene->world, is_over);
+    }
+    if (fault == NULL) {
+        fault = judge(scene, is_over);
+    }
+    if (fault != NULL) {
+        print_answers(scene);
+    }
+    return fault;
+}
+
+/* --- playing -------------------------------------------------------------------------- */
+
+void scene_add(struct scene *scene, struct scene_call call)
+{
+    assert_in_range(scene->calls_n, 0, SCENE_CALLS_MAX - 1);
+    scene->calls[scene->calls_n++] = call;
+    if (call.program != SCENE_PROBE && call.program >= scene->programs) {
+        scene->programs = call.program + 1;
+    }
+}
+
+struct mete_decision scene_call_now(struct scene *scene, struct scene_call call)
+{
+    struct mete_decision out[2] = {{0}, {0}};
+    assert_int_equal(dispatch(&scene->world, &call, out), METE_OK);
+    return out[0];
+}
+
+static struct schedule_plan prepare(struct scene *scene)
+{
+    struct scene_order order = {{0}, {{{{0}}, 0, 0, false}}};
+    struct schedule_plan plan = {.name = scene->name,
+                                 .context = scene,
+                                 .programs = scene->programs,
+                                 .run = run,
+                                 .begin = begin,
+                                 .end = end};
+    memcpy(plan.steps_max, scene->steps_max, sizeof plan.steps_max);
+    world_keep(&scene->world);
+    add_orders(scene, &order, 0, 0); /* also lets what is made once per thread be made */
+    return plan;
+}
+
+struct schedule_count scene_play(struct scene *scene)
+{
+    struct schedule_plan plan = prepare(scene);
+    struct schedule_count count = schedule_all(&plan);
+    world_close(&scene->world);
+    return count;
+}
+
+void scene_play_killing(struct scene *scene, unsigned victim)
+{
+    struct schedule_plan plan = prepare(scene);
+    struct schedule_count sum = {0};
+    unsigned most = plan.steps_max[victim] != 0 ? plan.steps_max[victim] : 100;
+    plan.name = NULL;
+    for (unsigned steps = 1; steps <= most; steps++) {
+        plan.steps_max[victim] = steps;
+        struct schedule_count count = schedule_all(&plan);
+        sum.schedules += count.schedules;
+        sum.cut += count.cut;
+        sum.steps_most = count.steps_most > sum.steps_most ? count.steps_most : sum.steps_most;
+        if (count.cut == 0) {
+            break;
+        }
+    }
+    printf("%s: %llu schedules, %llu with a program stopped, up to %u steps\n", scene->name,
+           (unsigned long long)sum.schedules, (unsigned long long)sum.cut, sum.steps_most);
+    assert_in_range(sum.cut, 1, sum.schedules);
+    world_close(&scene->world);
+}
+
+void scene_play_bounded(struct scene *scene, unsigned preemptions_max)
+{
+    struct schedule_plan plan = prepare(scene);
+    schedule_bounded(&plan, preemptions_max);
+    schedule_random(&plan, 1, 20000 * schedule_scale());
+    world_close(&scene->world);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A scene: two or three programs of one to three library calls each, on a small
+ * store, played by all schedules.
+ *
+ * After each schedule memory is checked (world_check), then the probes are called
+ * one after the other, and what all calls answered is judged:
+ *
+ *   linear     every decision, whole, is as in some order of the calls that keeps
+ *              the order of each program and of calls that did not overlap.  The
+ *              model is the same library, called in that order from the same start
+ *   admitted   the units admitted to the key of the first call, probes included,
+ *              lie within bounds
+ */
+#ifndef SCENE_H
+#define SCENE_H
+
+#include "interleave/schedule.h"
+#include "interleave/world.h"
+
+#define SCENE_CALLS_MAX 12u
+#define SCENE_ORDERS_MAX 128u
+
+enum scene_op {
+    SCENE_TAKE,
+    SCENE_PEEK,
+    SCENE_RESERVE,
+    SCENE_REFUND,
+    SCENE_RESET,
+    SCENE_TAKE_BOTH, /* take_all over both limiters, in the order first, second ... */
+    SCENE_TAKE_BOTH_BACK, /* ... and the other way round */
+    SCENE_SET_LIMIT,
+    SCENE_SET_CLOCK
+};
+
+struct scene_call {
+    unsigned program; /* 0.. ; SCENE_PROBE: after the schedule */
+    enum scene_op op;
+    const char *key;
+    uint64_t cost;
+    uint64_t now_ns;   /* 0: METE_NOW */
+    unsigned limiter;  /* index in the world */
+    const char *limit; /* SCENE_SET_LIMIT */
+};
+
+#define SCENE_PROBE SCHEDULE_PROGRAMS_MAX
+
+struct scene_answer {
+    struct mete_decision decisions[2];
+    unsigned began;
+    unsigned ended;
+    bool is_done;
+};
+
+struct scene_order {
+    unsigned char calls[SCENE_CALLS_MAX];
+    struct scene_answer answers[SCENE_CALLS_MAX];
+};
+
+struct scene {
+    const char *name;
+    struct world world;
+    struct scene_call calls[SCENE_CALLS_MAX]; /* a program's calls in its order */
+    unsigned calls_n;
+    struct scene_answer answers[SCENE_CALLS_MAX];
+    bool is_linear;
+    uint64_t admitted_min; /* when no program was stopped */
+    uint64_t admitted_max;
+    unsigned steps_max[SCHEDULE_PROGRAMS_MAX];
+    const char *(*check)(struct scene *scene, unsigned finished); /* more to check, before the probes; may be NULL */
+    /* filled by scene_play */
+    struct scene_order orders[SCENE_ORDERS_MAX];
+    unsigned orders_n;
+    unsigned programs;
+};
+
+void scene_add(struct scene *scene, struct scene_call call);
+
+/* Calls now, for the start. */
+struct mete_decision scene_call_now(struct scene *scene, struct scene_call call);
+
+/* All schedules, from the world as it is now.  Closes the world. */
+struct schedule_count scene_play(struct scene *scene);
+
+/* Those of at most so many preemptions, and some random ones. */
+void scene_play_bounded(struct scene *scene, unsigned preemptions_max);
+
+/* All schedules, with program `victim` stopped for good after each number of steps. */
+void scene_play_killing(struct scene *scene, unsigned victim);
+
+#endif
