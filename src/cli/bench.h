@@ -5,7 +5,8 @@
  * How it is made fair.  mete and the opponent run the same loop, one right
  * after the other, within every run.  Results are counted, and a row whose
  * decisions were not what it claims (all admitted, all denied) is an error.
- * Threads are pinned.  Keys are made before the clock starts, 16 bytes each, in
+ * Threads are pinned, and rows of one thread count the time that it ran, not the
+ * time that passed.  Keys are made before the clock starts, 16 bytes each, in
  * the order in which they are asked for.  Everything runs in a second thread of
  * the process: glibc's mutexes leave out their atomic instructions while a
  * process has one thread only, and a program with one thread needs no mutexes.
@@ -57,6 +58,10 @@ extern const struct mete__bench_group mete__bench_replay;
 
 /* Monotonic, by the system and not by mete. */
 uint64_t mete__bench_now_ns(void);
+
+/* The time that the calling thread has run: what one thread takes is measured
+ * with this, so that time given to other programs does not count. */
+uint64_t mete__bench_cpu_ns(void);
 
 /* The calling thread to this CPU.  Where that is not allowed it stays unpinned. */
 void mete__bench_pin(int cpu);

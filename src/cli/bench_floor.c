@@ -34,11 +34,11 @@ struct floors {
 static double measure_store_clock(const struct floors *floors, uint64_t rounds)
 {
     uint64_t sum = 0;
-    uint64_t start_ns = mete__bench_now_ns();
+    uint64_t start_ns = mete__bench_cpu_ns();
     for (uint64_t i = 0; i < rounds; i++) {
         sum += mete_store_now(floors->store);
     }
-    uint64_t end_ns = mete__bench_now_ns();
+    uint64_t end_ns = mete__bench_cpu_ns();
     mete__bench_consume(sum);
     return (double)(end_ns - start_ns) / (double)rounds;
 }
@@ -46,11 +46,11 @@ static double measure_store_clock(const struct floors *floors, uint64_t rounds)
 static double measure_system_clock(uint64_t rounds)
 {
     uint64_t sum = 0;
-    uint64_t start_ns = mete__bench_now_ns();
+    uint64_t start_ns = mete__bench_cpu_ns();
     for (uint64_t i = 0; i < rounds; i++) {
         sum += mete__bench_now_ns();
     }
-    uint64_t end_ns = mete__bench_now_ns();
+    uint64_t end_ns = mete__bench_cpu_ns();
     mete__bench_consume(sum);
     return (double)(end_ns - start_ns) / (double)rounds;
 }
@@ -62,12 +62,12 @@ static double measure_hash(uint64_t rounds)
     struct mete__secret secret;
     mete__secret_derive(&secret, (const unsigned char[32]){0}, "floor", 5);
     uint64_t sum = 0;
-    uint64_t start_ns = mete__bench_now_ns();
+    uint64_t start_ns = mete__bench_cpu_ns();
     for (uint64_t i = 0; i < rounds; i++) {
         struct mete__hash hash = mete__hash_key(&secret, mete__bench_opaque(bytes), sizeof(bytes));
         sum += hash.lo ^ hash.hi;
     }
-    uint64_t end_ns = mete__bench_now_ns();
+    uint64_t end_ns = mete__bench_cpu_ns();
     mete__bench_consume(sum);
     return (double)(end_ns - start_ns) / (double)rounds;
 }
@@ -79,12 +79,12 @@ static double measure_swap(uint64_t rounds)
     static unsigned __int128 cell;
     unsigned __int128 expected = cell;
     uint64_t swapped = 0;
-    uint64_t start_ns = mete__bench_now_ns();
+    uint64_t start_ns = mete__bench_cpu_ns();
     for (uint64_t i = 0; i < rounds; i++) {
         swapped += __sync_bool_compare_and_swap(&cell, expected, expected + 1) ? 1 : 0;
         expected++;
     }
-    uint64_t end_ns = mete__bench_now_ns();
+    uint64_t end_ns = mete__bench_cpu_ns();
     mete__bench_consume(swapped);
     return (double)(end_ns - start_ns) / (double)rounds;
 }
@@ -93,11 +93,11 @@ static double measure_swap(uint64_t rounds)
 static double measure_dependent_reads(struct floors *floors)
 {
     uint64_t at = floors->at;
-    uint64_t start_ns = mete__bench_now_ns();
+    uint64_t start_ns = mete__bench_cpu_ns();
     for (uint64_t i = 0; i < DEPENDENT_READS; i++) {
         at = floors->lines[at].next;
     }
-    uint64_t end_ns = mete__bench_now_ns();
+    uint64_t end_ns = mete__bench_cpu_ns();
     mete__bench_consume(at);
     floors->at = at;
     return (double)(end_ns - start_ns) / DEPENDENT_READS;
@@ -117,7 +117,7 @@ static double measure_overlapped_reads(struct floors *floors)
 {
     uint64_t sum = 0;
     uint64_t first = floors->at;
-    uint64_t start_ns = mete__bench_now_ns();
+    uint64_t start_ns = mete__bench_cpu_ns();
     for (uint64_t i = 0; i < OVERLAPPED_READS; i += OVERLAP) {
         size_t places[OVERLAP];
         for (size_t k = 0; k < OVERLAP; k++) {
@@ -128,7 +128,7 @@ static double measure_overlapped_reads(struct floors *floors)
             sum += floors->lines[places[k]].next;
         }
     }
-    uint64_t end_ns = mete__bench_now_ns();
+    uint64_t end_ns = mete__bench_cpu_ns();
     mete__bench_consume(sum);
     return (double)(end_ns - start_ns) / OVERLAPPED_READS;
 }

@@ -193,10 +193,12 @@ static void print_text(const struct mete__limit_facts *facts)
     printf("                rates from 1 per 10 years to 1000000000 per second\n");
 }
 
+/* JSON's readers keep 63 bits at most: a larger number is a string of digits. */
 static void set_u64(json_t *object, const char *name, mete__u128 value)
 {
-    /* JSON's readers keep 63 bits; what is larger here is a bound nobody reaches. */
-    json_object_set_new(object, name, json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX));
+    char digits[NUMBER_SIZE];
+    format_ratio(digits, value, 1, 0);
+    json_object_set_new(object, name, value <= INT64_MAX ? json_integer((json_int_t)value) : json_string(digits));
 }
 
 static json_t *headers_to_json(const struct mete__limit_headers *headers)

@@ -23,6 +23,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define CONCLUSIVE_MIN 100u         /* fewer say too little, whatever was asked for */
 #define INCONCLUSIVE_IN_A_ROW 1000u /* so many, and no round will ever be short enough */
+#define TURNS_BETWEEN_LOOKS 128u    /* of waiting, between looks at what may have gone wrong */
 #define PATIENCE_FACTOR 10u         /* a run may take this many times what was asked for ... */
 #define PATIENCE_S 60u              /* ... and a minute, before it ends with what it has */
 
@@ -66,27 +67,41 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Waits until all callers are at the gate.  False when one will never come. */
-static bool wait_for_all(const struct run *run)
+/* As long as half a unit takes to refill. */
+static bool is_too_long(const struct mete_limit *limit, uint64_t elapsed_ns)
 {
-    unsigned turns = 0;
-    for (uint64_t i = 1; atomic_load_explicit(&run->gate->arrived, memory_order_acquire) != run->options.callers; i++) {
-        mete__stress_pause(&turns);
-        if (i % 1024 == 0 && !mete__stress_crew_is_well(run->crew)) {
-            return false;
-        }
-    }
-    return true;
+    return (unsigned __int128)elapsed_ns * 2 * limit->count >= limit->period_ns;
 }
 
-/* Half a unit may not have refilled, and a fixed window may not have ended. */
+/* A round also says nothing when a fixed window ended in it. */
 static bool is_conclusive(const struct mete_limit *limit, uint64_t start_ns, uint64_t end_ns, uint64_t elapsed_ns)
 {
     if (limit->algorithm == METE_FIXED_WINDOW && limit->alignment == METE_ALIGN_EPOCH &&
         start_ns / limit->period_ns != end_ns / limit->period_ns) {
         return false;
     }
-    return (unsigned __int128)elapsed_ns * 2 * limit->count < limit->period_ns;
+    return !is_too_long(limit, elapsed_ns);
+}
+
+/* Waits until all callers are at the gate.  False when one will never come.  A
+ * round that has become too long, or is interrupted, is abandoned. */
+static bool wait_for_all(const struct run *run, uint64_t round, uint64_t start_ns)
+{
+    struct mete__stress_gate *gate = run->gate;
+    unsigned turns = 0;
+    for (uint64_t i = 1; atomic_load_explicit(&gate->arrived, memory_order_acquire) != run->options.callers; i++) {
+        mete__stress_pause(&turns);
+        if (i % TURNS_BETWEEN_LOOKS != 0) {
+            continue;
+        }
+        if (!mete__stress_crew_is_well(run->crew)) {
+            return false;
+        }
+        if (interrupted != 0 || is_too_long(&run->target.limit, now_ns() - start_ns)) {
+            atomic_store_explicit(&gate->abandoned, round, memory_order_relaxed);
+        }
+    }
+    return true;
 }
 
 static void count_round(struct run *run, bool conclusive, uint64_t elapsed_ns)
@@ -122,12 +137,13 @@ static bool play_round(struct run *run, bool *conclusive)
     uint64_t start_ns = now_ns();
     atomic_store_explicit(&gate->arrived, 0, memory_order_relaxed);
     atomic_store_explicit(&gate->round, round, memory_order_release);
-    if (!wait_for_all(run)) {
+    if (!wait_for_all(run, round, start_ns)) {
         return false;
     }
     uint64_t elapsed_ns = now_ns() - start_ns;
     uint64_t store_end_ns = mete_store_now(run->opened.store);
-    *conclusive = is_conclusive(&run->target.limit, store_start_ns, store_end_ns, elapsed_ns);
+    *conclusive = atomic_load_explicit(&gate->abandoned, memory_order_relaxed) != round &&
+                  is_conclusive(&run->target.limit, store_start_ns, store_end_ns, elapsed_ns);
     count_round(run, *conclusive, elapsed_ns);
     /* The key never comes again: without this the store would fill with them. */
     mete__stress_key(round, key);
@@ -143,10 +159,11 @@ static bool play(struct run *run)
     uint64_t wanted = options->rounds > CONCLUSIVE_MIN ? options->rounds : CONCLUSIVE_MIN;
     uint64_t patience_ns = (options->seconds * PATIENCE_FACTOR + PATIENCE_S) * NS_PER_S;
     uint64_t inconclusive_in_a_row = 0;
-    if (!wait_for_all(run)) {
+    uint64_t start_ns = now_ns();
+    if (!wait_for_all(run, 0, start_ns)) {
         return false;
     }
-    uint64_t start_ns = now_ns();
+    start_ns = now_ns();
     while (interrupted == 0 && inconclusive_in_a_row < INCONCLUSIVE_IN_A_ROW && result->elapsed_ns < patience_ns &&
            (result->conclusive < wanted || result->elapsed_ns < options->seconds * NS_PER_S)) {
         bool conclusive = false;

@@ -157,10 +157,12 @@ static mete_status store_init(mete_store *store, const struct mete_store_options
         store->clock.callers = *options->clock;
     }
     if (options->path != NULL) {
-        store->path = strdup(options->path);
+        size_t size = strlen(options->path) + 1;
+        store->path = malloc(size);
         if (store->path == NULL) {
             return mete__fail(why, METE_ENOMEM, "no memory");
         }
+        memcpy(store->path, options->path, size);
     }
     mete_status status = open_table(store, options, why);
     if (status == METE_OK) {

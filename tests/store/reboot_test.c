@@ -282,7 +282,8 @@ static void openers_agree(void **state)
     }
     for (size_t i = 0; i < COUNT_OF(stores); i++) {
         uint64_t before_ns = mete_store_now(stores[0]);
-        assert_within(mete_store_now(stores[i]), before_ns, mete_store_now(stores[3]));
+        uint64_t between_ns = mete_store_now(stores[i]);
+        assert_within(between_ns, before_ns, mete_store_now(stores[3]));
     }
     for (size_t i = 0; i < COUNT_OF(stores); i++) {
         mete_store_destroy(stores[i]);
