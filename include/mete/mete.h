@@ -264,8 +264,8 @@ struct mete_store_stats {
     uint64_t swap_retries;   /* decisions repeated because another thread was first */
     uint64_t claims_removed; /* half-made claims of other threads or killed processes cleared away */
     uint64_t keys_rescaled;  /* keys carried over to a changed limit */
-    uint64_t scales_used;    /* distinct (kind, count, period) triples, of at most 65,535 */
-    uint64_t clock_steps;    /* times a reading would have gone back and was held */
+    uint64_t scales_used;    /* distinct rates, to lowest terms and by kind of algorithm, of at most 65,535 */
+    uint64_t clock_steps;    /* this process: clock readings that would have gone back and were held */
     uint64_t reserved[11];   /* zero */
 };
 
@@ -345,7 +345,7 @@ METE_API mete_status mete_reset(mete_limiter *limiter, const void *key, size_t k
 
 /*
  * mete_reserve, then sleeps until the time to act.  For clients that pace
- * themselves.  now_ns must be METE_NOW (else METE_EINVAL).  A denial returns at
+ * themselves.  now_ns must be METE_NOW (any other: METE_EINVAL).  A denial returns at
  * once, without sleeping.  With a clock of the caller's the sleep polls it.
  */
 METE_API mete_status mete_wait(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out);

@@ -47,7 +47,8 @@ static struct fixed fixed_decode(const struct mete__profile *profile, uint64_t w
     const struct mete__frames *frames = &profile->frames;
     uint64_t now_ns = moment->now_ns;
     uint64_t place = word >> (frames->count_bits + 1);
-    struct fixed fixed = {.used = word & frames->count_mask, .booked = (word >> frames->count_bits) & 1};
+    /* Only a damaged word holds more than the capacity. */
+    struct fixed fixed = {.used = mete__min_u64(word & frames->count_mask, profile->capacity), .booked = (word >> frames->count_bits) & 1};
     uint64_t grain = 0;
     if (word == 0) {
         return fixed_fresh(profile, moment);

@@ -30,7 +30,7 @@ static inline uint64_t mete__ticks_divide(const struct mete__ticks *ticks, uint6
     return quotient;
 }
 
-static inline uint64_t mete__ticks_floor(const struct mete__ticks *ticks, uint64_t now_ns)
+METE_INLINE uint64_t mete__ticks_floor(const struct mete__ticks *ticks, uint64_t now_ns)
 {
     uint64_t rest;
     if (__builtin_expect(ticks->tick_mul != 0, 1)) {
@@ -50,8 +50,9 @@ static inline uint64_t mete__ticks_ceil(const struct mete__ticks *ticks, uint64_
 }
 
 /* The first nanosecond whose tick is at least `tick`.  The estimate is below
- * or at it, and off by at most two. */
-static inline uint64_t mete__ticks_first_ns(const struct mete__ticks *ticks, uint64_t tick)
+ * or at it, and off by at most two.  A tick that no time reaches (a damaged
+ * word) gives some time far away. */
+METE_INLINE uint64_t mete__ticks_first_ns(const struct mete__ticks *ticks, uint64_t tick)
 {
     if (__builtin_expect(ticks->tick_mul == 1, 1)) {
         return tick;
@@ -60,7 +61,7 @@ static inline uint64_t mete__ticks_first_ns(const struct mete__ticks *ticks, uin
         return mete__div_ceil_u64(tick, ticks->tick_mul);
     }
     uint64_t now_ns = mete__mulhi_u64(tick, ticks->inv_ratio);
-    while (mete__ticks_floor(ticks, now_ns) < tick) {
+    for (int i = 0; i < 3 && mete__ticks_floor(ticks, now_ns) < tick; i++) {
         now_ns++;
     }
     return now_ns;
@@ -68,7 +69,7 @@ static inline uint64_t mete__ticks_first_ns(const struct mete__ticks *ticks, uin
 
 /* "allowed iff d + n <= B": the decision itself, with now already in ticks
  * (floor).  cost is at least 1.  On true *next is the new word. */
-static inline bool mete__gcra_admits(const struct mete__profile *profile, uint64_t word, uint64_t cost, uint64_t now_ns,
+METE_INLINE bool mete__gcra_admits(const struct mete__profile *profile, uint64_t word, uint64_t cost, uint64_t now_ns,
                                      uint64_t now_tick, uint64_t *next)
 {
     const struct mete__ticks *ticks = &profile->ticks;
@@ -88,7 +89,7 @@ static inline bool mete__gcra_admits(const struct mete__profile *profile, uint64
     return true;
 }
 
-static inline uint64_t mete__gcra_remaining(const struct mete__profile *profile, uint64_t word, uint64_t now_tick)
+METE_INLINE uint64_t mete__gcra_remaining(const struct mete__profile *profile, uint64_t word, uint64_t now_tick)
 {
     const struct mete__ticks *ticks = &profile->ticks;
     uint64_t debt = mete__sub_floor0_u64(word, now_tick);
@@ -96,14 +97,14 @@ static inline uint64_t mete__gcra_remaining(const struct mete__profile *profile,
     return mete__div_floor_recip_u64(room, ticks->cost, ticks->cost_recip);
 }
 
-static inline uint64_t mete__gcra_reset_after(const struct mete__profile *profile, uint64_t word, uint64_t now_ns,
+METE_INLINE uint64_t mete__gcra_reset_after(const struct mete__profile *profile, uint64_t word, uint64_t now_ns,
                                               uint64_t now_tick)
 {
     return word <= now_tick ? 0 : mete__ticks_first_ns(&profile->ticks, word) - now_ns;
 }
 
 /* How long until d + n <= B; 0 when it holds now; cost <= capacity. */
-static inline uint64_t mete__gcra_wait_for_room(const struct mete__profile *profile, uint64_t word, uint64_t cost,
+METE_INLINE uint64_t mete__gcra_wait_for_room(const struct mete__profile *profile, uint64_t word, uint64_t cost,
                                                 uint64_t now_ns, uint64_t now_tick)
 {
     const struct mete__ticks *ticks = &profile->ticks;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/inline.h"
+
 typedef unsigned __int128 mete__u128;
 
 static inline uint64_t mete__min_u64(uint64_t a, uint64_t b)

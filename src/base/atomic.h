@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/inline.h"
+
 struct mete__pair {
     _Alignas(16) uint64_t lo;
     uint64_t hi;
@@ -59,8 +61,9 @@ void mete__interleave(const void *address);
 #endif
 #endif
 
-/* False when pairs are only atomic within this process. */
-#ifdef METE__PAIR_BY_LOCK
+/* False when pairs are only atomic within this process: also the thread
+ * sanitizer guards them by locks of its own. */
+#if defined(METE__PAIR_BY_LOCK) || (defined(METE__PAIR_BUILTIN) && defined(__x86_64__))
 #define METE__PAIR_IS_SHARED false
 #else
 #define METE__PAIR_IS_SHARED true
@@ -131,9 +134,9 @@ static inline bool mete__pair_is_same(struct mete__pair a, struct mete__pair b)
 
 #if defined(METE__PAIR_X86)
 
-extern bool mete__pair_loads_are_atomic; /* set before main by atomic.c: AVX */
+METE_HIDDEN extern bool mete__pair_loads_are_atomic; /* set before main by atomic.c: AVX */
 
-static inline bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
+METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
                                        struct mete__pair desired)
 {
     bool swapped;
@@ -144,7 +147,7 @@ static inline bool mete__pair_cas_full(struct mete__pair *address, struct mete__
     return swapped;
 }
 
-static inline struct mete__pair mete__pair_load_acquire(const struct mete__pair *address)
+METE_INLINE struct mete__pair mete__pair_load_acquire(const struct mete__pair *address)
 {
     struct mete__pair value = {0, 0};
     if (__builtin_expect(mete__pair_loads_are_atomic, 1)) {
@@ -175,7 +178,7 @@ static inline struct mete__pair mete__pair_unpack(unsigned __int128 packed)
     return (struct mete__pair){(uint64_t)packed, (uint64_t)(packed >> 64)};
 }
 
-static inline bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
+METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
                                        struct mete__pair desired)
 {
     unsigned __int128 seen = mete__pair_pack(*expected);
@@ -185,7 +188,7 @@ static inline bool mete__pair_cas_full(struct mete__pair *address, struct mete__
     return swapped;
 }
 
-static inline struct mete__pair mete__pair_load_acquire(const struct mete__pair *address)
+METE_INLINE struct mete__pair mete__pair_load_acquire(const struct mete__pair *address)
 {
     return mete__pair_unpack(
         __atomic_load_n((const unsigned __int128 *)(const void *)address, __ATOMIC_SEQ_CST));
@@ -193,7 +196,7 @@ static inline struct mete__pair mete__pair_load_acquire(const struct mete__pair 
 
 #elif defined(METE__PAIR_PLAIN)
 
-static inline bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
+METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
                                        struct mete__pair desired)
 {
     METE__POINT(address);
@@ -205,7 +208,7 @@ static inline bool mete__pair_cas_full(struct mete__pair *address, struct mete__
     return true;
 }
 
-static inline struct mete__pair mete__pair_load_acquire(const struct mete__pair *address)
+METE_INLINE struct mete__pair mete__pair_load_acquire(const struct mete__pair *address)
 {
     METE__POINT(address);
     return *address;

@@ -28,6 +28,15 @@ uint64_t mete__monotonic_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t mete__tick_ns(void)
+{
+#ifdef CLOCK_MONOTONIC_COARSE
+    return clock_ns(CLOCK_MONOTONIC_COARSE);
+#else
+    return clock_ns(CLOCK_MONOTONIC);
+#endif
+}
+
 uint64_t mete__wall_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);

@@ -51,6 +51,16 @@
 /* CLOCK_MONOTONIC, from the system. */
 uint64_t mete__monotonic_ns(void);
 
+/*
+ * CLOCK_MONOTONIC as of the kernel's last tick: 3 ns, and unlike rdtsc it does
+ * not wait for the work before it.  Never ahead of CLOCK_MONOTONIC, and behind
+ * it by one tick (1 to 10 ms); METE__TICK_LATE_MAX_NS is ten of the longest, for
+ * ticks that come late.  Later still, as in a virtual machine that was paused,
+ * is like a thread that was stopped right after it read the clock.
+ */
+#define METE__TICK_LATE_MAX_NS UINT64_C(100000000)
+uint64_t mete__tick_ns(void);
+
 /* CLOCK_REALTIME: may step in either direction. */
 uint64_t mete__wall_ns(void);
 

@@ -18,6 +18,8 @@
 #include <xxhash.h>
 #pragma GCC diagnostic pop
 
+#include "base/inline.h"
+
 #define METE__SECRET_SIZE 192 /* XXH3's own default; at least 136 */
 
 struct mete__secret {
@@ -29,9 +31,16 @@ struct mete__hash {
     uint64_t hi;
 };
 
-static inline struct mete__hash mete__hash_key(const struct mete__secret *secret, const void *key, size_t key_len)
+/* Out of line: it needs a frame that short keys should not pay for. */
+struct mete__hash mete__hash_long_key(const struct mete__secret *secret, const void *key, size_t key_len);
+
+/* XXH3_128bits_withSecret; its own first case, keys of up to 16 bytes, inline. */
+METE_INLINE struct mete__hash mete__hash_key(const struct mete__secret *secret, const void *key, size_t key_len)
 {
-    XXH128_hash_t hash = XXH3_128bits_withSecret(key, key_len, secret->bytes, METE__SECRET_SIZE);
+    if (key_len > 16) {
+        return mete__hash_long_key(secret, key, key_len);
+    }
+    XXH128_hash_t hash = XXH3_len_0to16_128b(key, key_len, secret->bytes, 0);
     return (struct mete__hash){hash.low64, hash.high64};
 }
 

@@ -29,6 +29,7 @@
 #define SECONDS_PER_DAY 86400
 #define DATE_LEN 11 /* "02/Jan/2006" */
 #define LIMIT_TEXT "100/1m"
+#define DAYS_MAX 18000 /* so far dates may be moved on: within the times that mete takes */
 
 extern char **environ;
 
@@ -110,6 +111,12 @@ static int days_of(char *sample, char *end)
         }
     }
     return (int)((last - first) / SECONDS_PER_DAY) + 1;
+}
+
+static bool is_sample_long_enough(const struct replay *replay, uint64_t bytes)
+{
+    uint64_t days = (uint64_t)days_of(replay->sample, replay->sample + replay->sample_len);
+    return bytes / replay->sample_len * days <= DAYS_MAX;
 }
 
 /* Writes whole samples until the log is as long as asked, and keeps the first
@@ -211,6 +218,12 @@ static void *make_replay(struct mete__bench *bench)
     struct replay *replay = calloc(1, sizeof(*replay));
     if (replay == NULL || !read_sample(replay, bench->replay_sample)) {
         mete__bench_fail(bench, "the sample log cannot be read, is empty, above 64 MiB, or its last line is not whole");
+        free_replay(replay);
+        return NULL;
+    }
+    if (!is_sample_long_enough(replay, bench->replay_bytes)) {
+        mete__bench_fail(bench,
+                         "the sample log is too short to be repeated so often: its dates would leave this century");
         free_replay(replay);
         return NULL;
     }

@@ -115,7 +115,7 @@ static bool decide_present(mete_limiter *limiter, const struct mete__history *hi
     }
     struct mete__pair next = {(seen.lo & ~METE__SCALE_MASK) | rule->scale_id, verdict.next};
     if (!mete__pair_cas_full(cell, &seen, next)) {
-        mete__table_count(&limiter->table, METE__COUNT_SWAP_RETRIES);
+        mete__table_yield(&limiter->table, cell);
         return false;
     }
     if (is_rescaled) {

@@ -29,14 +29,14 @@ struct mete__ask {
  */
 #define METE__GRID_MAX_NS 1000u
 
-static inline uint64_t mete__own_grid_ns(const mete_limiter *limiter, const struct mete__rule *rule)
+METE_INLINE uint64_t mete__own_grid_ns(const mete_limiter *limiter, const struct mete__rule *rule)
 {
     uint64_t grid_ns = rule->profile.ticks.grid_ns;
     bool is_ours = limiter->store->clock.callers.now_ns == NULL;
     return is_ours && grid_ns <= METE__GRID_MAX_NS ? grid_ns : 0;
 }
 
-static inline uint64_t mete__on_grid_floor(uint64_t now_ns, uint64_t grid_ns)
+METE_INLINE uint64_t mete__on_grid_floor(uint64_t now_ns, uint64_t grid_ns)
 {
     return __builtin_expect(grid_ns != 0, 0) ? now_ns - now_ns % grid_ns : now_ns;
 }
@@ -81,26 +81,30 @@ void mete__decide_log(mete_limiter *limiter, const struct mete__history *history
  * force.  Returns 1 allowed, 0 denied, -1 not such a case (nothing was done).
  * *word and *tick are for mete__describe_bucket.
  */
-static inline int mete__take_bucket(mete_limiter *limiter, const struct mete__rule *rule,
+METE_INLINE int mete__take_bucket(mete_limiter *limiter, const struct mete__rule *rule,
                                     const struct mete__slot *slot, uint64_t cost, uint64_t now_ns, uint64_t *word,
                                     uint64_t *tick)
 {
     struct mete__pair seen;
     uint64_t now_tick = mete__ticks_floor(&rule->profile.ticks, now_ns);
     *tick = now_tick;
+    struct mete__pair *cell = mete__table_find(&limiter->table, slot, &seen);
+    uint64_t lo = seen.lo;
+    if (__builtin_expect(cell == NULL || (lo & METE__SCALE_MASK) != rule->scale_id, 0)) {
+        return -1;
+    }
     for (;;) {
-        struct mete__pair *cell = mete__table_find(&limiter->table, slot, &seen);
-        if (__builtin_expect(cell == NULL || (seen.lo & METE__SCALE_MASK) != rule->scale_id, 0)) {
-            return -1;
-        }
         *word = seen.hi;
         if (!mete__gcra_admits(&rule->profile, seen.hi, cost, now_ns, now_tick, word)) {
             return 0;
         }
-        if (__builtin_expect(mete__pair_cas_full(cell, &seen, (struct mete__pair){seen.lo, *word}), 1)) {
+        if (__builtin_expect(mete__pair_cas_full(cell, &seen, (struct mete__pair){lo, *word}), 1)) {
             return 1;
         }
-        mete__table_count(&limiter->table, METE__COUNT_SWAP_RETRIES);
+        seen = mete__table_yield(&limiter->table, cell);
+        if (seen.lo != lo) { /* given to another key, or rescaled */
+            return -1;
+        }
     }
 }
 

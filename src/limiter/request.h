@@ -5,7 +5,7 @@
 
 #include "limiter/decide.h"
 
-static inline mete_status mete__request_check(const mete_limiter *limiter, const struct mete_request *request,
+METE_INLINE mete_status mete__request_check(const mete_limiter *limiter, const struct mete_request *request,
                                               const struct mete_decision *out)
 {
     if (limiter == NULL || request == NULL || out == NULL || (request->key == NULL && request->key_len != 0)) {
@@ -15,7 +15,7 @@ static inline mete_status mete__request_check(const mete_limiter *limiter, const
 }
 
 /* own_now_ns: the store's time, for METE_NOW. */
-static inline struct mete__ask mete__request_ask_at(const mete_limiter *limiter, const struct mete__rule *rule,
+METE_INLINE struct mete__ask mete__request_ask_at(const mete_limiter *limiter, const struct mete__rule *rule,
                                                     const struct mete_request *request, enum mete__op op,
                                                     uint64_t own_now_ns)
 {
@@ -29,7 +29,7 @@ static inline struct mete__ask mete__request_ask_at(const mete_limiter *limiter,
                               .grid_ns = grid_ns};
 }
 
-static inline struct mete__ask mete__request_ask(mete_limiter *limiter, const struct mete__rule *rule,
+METE_INLINE struct mete__ask mete__request_ask(mete_limiter *limiter, const struct mete__rule *rule,
                                                  const struct mete_request *request, enum mete__op op)
 {
     uint64_t own_now_ns = request->now_ns == METE_NOW ? mete__store_now(limiter->store) : 0;
@@ -37,7 +37,7 @@ static inline struct mete__ask mete__request_ask(mete_limiter *limiter, const st
 }
 
 /* mete__take_bucket with its whole decision; false: not such a case. */
-static inline bool mete__take_bucket_whole(mete_limiter *limiter, const struct mete__rule *rule,
+METE_INLINE bool mete__take_bucket_whole(mete_limiter *limiter, const struct mete__rule *rule,
                                            const struct mete__slot *slot, const struct mete__ask *ask,
                                            struct mete_decision *out)
 {

@@ -96,6 +96,7 @@ static void start_clock(mete_store *store)
         return;
     }
     store->clock.offset_ns = agree_on_offset(store->table.header);
+    store->clock.has_tick = store->clock.source == METE_CLOCK_AUTO;
     if (store->path != NULL) {
         store->anchor_due_ns = 0;
     }

@@ -28,6 +28,7 @@ struct mete__store_clock {
     struct mete_clock callers; /* now_ns NULL: our own */
     uint64_t offset_ns;        /* store time - CLOCK_MONOTONIC; wraps */
     enum mete_clock_source source;
+    bool has_tick; /* our own clock, and the caller did not ask for a system call each time */
 };
 
 struct mete_store {
@@ -48,7 +49,7 @@ struct mete_store {
 uint64_t mete__store_renew_anchor(mete_store *store, uint64_t now_ns) __attribute__((noinline, cold));
 
 /* The time METE_NOW stands for. */
-static inline uint64_t mete__store_now(mete_store *store)
+METE_INLINE uint64_t mete__store_now(mete_store *store)
 {
     if (__builtin_expect(store->clock.callers.now_ns != NULL, 0)) {
         return mete__min_u64(store->clock.callers.now_ns(store->clock.callers.context), METE_TIME_MAX);

@@ -13,6 +13,55 @@ static inline bool is_bucket(const struct mete__rule *rule)
     return rule->profile.scale.kind == METE__KIND_GCRA;
 }
 
+/*
+ * Most decisions on a busy key do not need to know the time to the nanosecond.
+ * The time lies between the kernel's last tick and a bound after it.  When the
+ * key is still in debt at that bound, its next word does not depend on the time;
+ * when it has room at the tick it is admitted, and when it has none at the bound
+ * it is denied, whatever the time in between.  Returns as mete__take_bucket, -1
+ * when the time matters.
+ *
+ * Why: rdtsc waits until all work before it is done, so reading it costs a hot
+ * decision more than the rest of it (docs/performance.md).
+ */
+METE_INLINE int allow_by_tick(mete_limiter *limiter, const struct mete__rule *rule, const struct mete__slot *slot)
+{
+    const struct mete__ticks *ticks = &rule->profile.ticks;
+    const mete_store *store = limiter->store;
+    if (!store->clock.has_tick) {
+        return -1;
+    }
+    uint64_t earliest_ns = mete__tick_ns() + store->clock.offset_ns;
+    uint64_t latest_ns = earliest_ns + METE__TICK_LATE_MAX_NS;
+    if (__builtin_expect(latest_ns >= mete__load_u64_relaxed(&store->anchor_due_ns), 0)) {
+        return -1;
+    }
+    uint64_t earliest = mete__ticks_floor(ticks, earliest_ns);
+    uint64_t latest = mete__ticks_floor(ticks, latest_ns);
+    uint64_t lead = ticks->burst_ticks - ticks->cost;
+    struct mete__pair seen;
+    struct mete__pair *cell = mete__table_find(&limiter->table, slot, &seen);
+    uint64_t lo = seen.lo;
+    if (cell == NULL || (lo & METE__SCALE_MASK) != rule->scale_id) {
+        return -1;
+    }
+    for (;;) {
+        if (seen.hi <= latest || seen.lo != lo) {
+            return -1;
+        }
+        if (seen.hi - latest > lead) {
+            return 0;
+        }
+        if (seen.hi - earliest > lead) {
+            return -1;
+        }
+        if (__builtin_expect(mete__pair_cas_full(cell, &seen, (struct mete__pair){lo, seen.hi + ticks->cost}), 1)) {
+            return 1;
+        }
+        seen = mete__table_yield(&limiter->table, cell);
+    }
+}
+
 bool mete_allow(mete_limiter *limiter, const void *key, size_t key_len)
 {
     if (__builtin_expect(limiter == NULL || (key == NULL && key_len != 0), 0)) {
@@ -21,6 +70,12 @@ bool mete_allow(mete_limiter *limiter, const void *key, size_t key_len)
     struct mete__hash hash = mete__hash_key(&limiter->secret, key, key_len);
     struct mete__slot slot = mete__table_locate(&limiter->table, hash);
     const struct mete__rule *rule = mete__limiter_rule(limiter);
+    if (is_bucket(rule)) {
+        int taken = allow_by_tick(limiter, rule, &slot);
+        if (__builtin_expect(taken >= 0, 1)) {
+            return taken != 0;
+        }
+    }
     uint64_t grid_ns = mete__own_grid_ns(limiter, rule);
     uint64_t now_ns = mete__on_grid_floor(mete__store_now(limiter->store), grid_ns);
     if (is_bucket(rule)) {

@@ -17,6 +17,19 @@ void mete__table_count(const struct mete__table *table, enum mete__count which)
     mete__add_u64_relaxed(&table->stripes[stripe_of_thread()].counts[which], 1);
 }
 
+/* About 1.5 us where a pause takes 140 cycles, 0.3 us where it takes 25.  Two threads
+ * on one key: 68 ns a decision with 4 pauses, 39 with 12, 28 with 24, 24 with 40. */
+#define YIELD_PAUSES 32
+
+struct mete__pair mete__table_yield(const struct mete__table *table, const struct mete__pair *cell)
+{
+    mete__table_count(table, METE__COUNT_SWAP_RETRIES);
+    for (int i = 0; i < YIELD_PAUSES; i++) {
+        mete__pause();
+    }
+    return mete__pair_load_acquire(cell);
+}
+
 uint64_t mete__table_counted(const struct mete__table *table, enum mete__count which)
 {
     uint64_t sum = 0;

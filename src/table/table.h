@@ -40,7 +40,7 @@ struct mete__slot {
     uint64_t tag;                /* in the upper 48 bits */
 };
 
-static inline struct mete__slot mete__table_locate(const struct mete__table *table, struct mete__hash hash)
+METE_INLINE struct mete__slot mete__table_locate(const struct mete__table *table, struct mete__hash hash)
 {
     struct mete__slot slot;
     uint64_t first = mete__mulhi_u64(hash.lo, table->buckets_n);
@@ -58,7 +58,7 @@ static inline struct mete__slot mete__table_locate(const struct mete__table *tab
 }
 
 /* Confirmed and with this tag. */
-static inline bool mete__cell_is_of(uint64_t lo, uint64_t tag)
+METE_INLINE bool mete__cell_is_of(uint64_t lo, uint64_t tag)
 {
     return (lo ^ tag) - 1 < METE__SCALE_MASK;
 }
@@ -68,7 +68,7 @@ static inline bool mete__cell_is_pending(struct mete__pair cell)
     return cell.lo != 0 && (cell.lo & METE__SCALE_MASK) == 0;
 }
 
-static inline struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, unsigned width, uint64_t tag,
+METE_INLINE struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, unsigned width, uint64_t tag,
                                                    struct mete__pair *seen)
 {
     for (unsigned i = 0; i < width; i++) {
@@ -87,7 +87,7 @@ static inline struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, 
  * The key's confirmed cell and what it held, or NULL.  Absence is a hint: only
  * mete__claim can tell for sure.  Pairs with the confirming swap in claim.c.
  */
-static inline struct mete__pair *mete__table_find(const struct mete__table *table, const struct mete__slot *slot,
+METE_INLINE struct mete__pair *mete__table_find(const struct mete__table *table, const struct mete__slot *slot,
                                                   struct mete__pair *seen)
 {
     struct mete__pair *cell = mete__bucket_find(slot->first, table->width, slot->tag, seen);
@@ -105,6 +105,15 @@ static inline uint64_t mete__table_index(const struct mete__table *table, const 
 /* Counts an event; relaxed, on a stripe chosen by the thread. */
 void mete__table_count(const struct mete__table *table, enum mete__count which);
 uint64_t mete__table_counted(const struct mete__table *table, enum mete__count which);
+
+/*
+ * To be called when a swap of a cell failed: counts it, and stays away from the
+ * cell's cache line for some hundred nanoseconds.  Two threads that snatch one line
+ * from each other at every decision spend most of the time moving it; so
+ * each gets it for a dozen decisions.  Returns what the cell holds afterwards.
+ */
+struct mete__pair mete__table_yield(const struct mete__table *table, const struct mete__pair *cell)
+    __attribute__((noinline, cold));
 
 /* --- claiming (claim.c) --------------------------------------------------- */
 

@@ -59,12 +59,12 @@ static void stays_within_its_bound_for_long_when_the_thread_moves(void **state)
 
 enum price { PRICE_COUNTER, PRICE_TSC, PRICE_SYSTEM, PRICES };
 
-/* ps per call over a million calls. */
+/* ps per call over a hundred thousand calls: about a millisecond. */
 static uint64_t price_ps(enum price price)
 {
     uint64_t sum = 0;
     uint64_t start_ns = system_ns(CLOCK_MONOTONIC);
-    for (int i = 0; i < 1000000; i++) {
+    for (int i = 0; i < 100000; i++) {
         switch (price) {
         case PRICE_COUNTER:
 #if METE__CLOCK_HAS_TSC
@@ -80,7 +80,7 @@ static uint64_t price_ps(enum price price)
         }
         __asm__ volatile("" : "+r"(sum));
     }
-    return (system_ns(CLOCK_MONOTONIC) - start_ns) / 1000;
+    return (system_ns(CLOCK_MONOTONIC) - start_ns) / 100;
 }
 
 /* The best of many rounds: what the machine does besides only makes them longer. */
@@ -88,7 +88,7 @@ static void costs_little_more_than_the_counter(void **state)
 {
     (void)state;
     uint64_t best[PRICES] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 200; round++) {
         for (enum price price = 0; price < PRICES; price++) {
             uint64_t ps = price_ps(price);
             best[price] = ps < best[price] ? ps : best[price];
@@ -98,7 +98,8 @@ static void costs_little_more_than_the_counter(void **state)
                   (unsigned long long)best[PRICE_COUNTER], (unsigned long long)best[PRICE_TSC],
                   (unsigned long long)best[PRICE_SYSTEM], PRICE_COUNTS ? "" : " (slow build: not judged)");
     if (PRICE_COUNTS && mete__tsc_is_trusted()) {
-        assert_true(best[PRICE_TSC] < best[PRICE_COUNTER] + 2000);
+        assert_true(best[PRICE_TSC] <
+                    best[PRICE_COUNTER] * 3 / 2); /* a ratio: machines differ, and from hour to hour */
         assert_true(best[PRICE_TSC] < best[PRICE_SYSTEM]);
     }
 }

@@ -11,7 +11,8 @@ METE = os.environ["METE_BIN"]
 
 
 def bench(*arguments, **options):
-    return subprocess.run([METE, "bench", *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+    command = [METE, "bench", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
 
 
 class Report(unittest.TestCase):
@@ -89,10 +90,11 @@ class Options(unittest.TestCase):
         self.assertIn("clock    ", run.stdout)
 
     def test_usage(self):
-        for arguments, word in (((("--keys", "999")), "--keys"), (("--keys", "1000,"), "--keys"),
-                                (("--keys", "1000;2000"), "--keys"), (("--keys", "1000,1001,1002,1003,1004"), "--keys"),
-                                (("--runs", "0"), "--runs"), (("--runs", "100"), "--runs"), (("--only", "luck"), "--only"),
-                                (("--only", "replay"), "--replay"), (("--fast",), "--fast")):
+        for *arguments, word in (("--keys", "999", "--keys"), ("--keys", "1000,", "--keys"),
+                                 ("--keys", "1000;2000", "--keys"), ("--keys", "1000,1001,1002,1003,1004", "--keys"),
+                                 ("--runs", "0", "--runs"), ("--runs", "100", "--runs"),
+                                 ("--only", "luck", "--only"), ("--only", "replay", "--replay"),
+                                 ("--fast", "--fast")):
             run = bench(*arguments)
             self.assertEqual(run.returncode, 2, (arguments, run.stdout))
             self.assertIn(word, run.stderr)
@@ -111,8 +113,18 @@ class Replay(unittest.TestCase):
                         env=dict(os.environ, TMPDIR=folder))
             self.assertEqual(run.returncode, 0, run.stderr)
             names = [check["name"] for check in json.loads(run.stdout)["checks"]]
-            self.assertEqual(names, ["replay of a combined log (MB/s)", "replay, peak memory, long log / a tenth of it"])
+            self.assertEqual(names, ["replay of a combined log (MB/s)",
+                                     "replay, peak memory, long log / a tenth of it"])
             self.assertEqual(sorted(os.listdir(folder)), before)
+
+    def test_a_sample_that_is_too_short(self):
+        with tempfile.TemporaryDirectory() as folder:
+            sample = os.path.join(folder, "short.log")
+            with open(sample, "w", encoding="ascii") as file:
+                file.write('192.0.2.1 - - [28/Feb/2024:10:00:00 +0000] "GET / HTTP/1.1" 200 123 "-" "test"\n')
+            run = bench("--only", "replay", "--replay", sample)
+            self.assertEqual(run.returncode, 3, run.stdout)
+            self.assertIn("too short", run.stderr)
 
     def test_a_sample_that_is_missing_or_cut_off(self):
         with tempfile.TemporaryDirectory() as folder:

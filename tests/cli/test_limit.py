@@ -136,7 +136,8 @@ class Text(unittest.TestCase):
                      "capacity        20 at one instant", "as never seen   12 s after all of it was spent",
                      "in one period   at most 120 (burst + count)", "                100 per minute",
                      "                ~1.666666666666 per second", "                144000 per day",
-                     'headers         RateLimit-Policy: "default";q=20;w=12', "precision       exact to the nanosecond"):
+                     'headers         RateLimit-Policy: "default";q=20;w=12',
+                     "precision       exact to the nanosecond"):
             self.assertIn(line + "\n", output)
 
     def test_fractions_and_long_times(self):

@@ -13,13 +13,18 @@ import time
 import unittest
 
 METE = os.environ["METE_BIN"]
+# The thread sanitizer replaces 16-byte swaps by a lock inside one process, so
+# that processes over one file are not safe in such a build (and only there).
+ONE_PROCESS = "thread" in os.environ.get("METE_SANITIZE", "")
+one_store_for_all = unittest.skipIf(ONE_PROCESS, "the thread sanitizer's 16-byte swap does not work between processes")
 SCALE = int(os.environ.get("METE_TEST_SCALE", "1"))
 SECONDS = SCALE
 ROUNDS = max(100, 40 * SCALE)
 
 
 def stress(*arguments, **options):
-    return subprocess.run([METE, "stress", *map(str, arguments)], capture_output=True, text=True, timeout=600, **options)
+    command = [METE, "stress", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
 
 
 class ExactBurst(unittest.TestCase):
@@ -44,9 +49,11 @@ class ExactBurst(unittest.TestCase):
     def test_threads(self):
         self.assertEqual(self.check()["mode"], "threads")
 
+    @one_store_for_all
     def test_processes(self):
         self.assertEqual(self.check("--mode", "processes")["mode"], "processes")
 
+    @one_store_for_all
     def test_mixed(self):
         self.assertEqual(self.check("--mode", "mixed")["mode"], "mixed")
 
@@ -56,6 +63,7 @@ class ExactBurst(unittest.TestCase):
     def test_64_callers(self):
         self.check(callers=64)
 
+    @one_store_for_all
     def test_64_processes_and_burst_1(self):
         self.check("--mode", "processes", burst=1, callers=64)
 
@@ -65,7 +73,7 @@ class ExactBurst(unittest.TestCase):
 
 class EveryAlgorithm(unittest.TestCase):
     def test_exact_with_each(self):
-        for mode in "threads", "mixed":
+        for mode in ("threads",) if ONE_PROCESS else ("threads", "mixed"):
             for algorithm in "leaky_bucket", "fixed_window", "sliding_window", "sliding_log":
                 with self.subTest(algorithm=algorithm, mode=mode):
                     run = stress("--json", "--seconds", 0, "--rounds", 100, "--algorithm", algorithm, "--mode", mode)
@@ -80,6 +88,7 @@ class EveryAlgorithm(unittest.TestCase):
 
 
 class Stores(unittest.TestCase):
+    @one_store_for_all
     def test_a_temporary_file_is_removed(self):
         for algorithm in "token_bucket", "sliding_log":
             with tempfile.TemporaryDirectory() as folder:
@@ -88,6 +97,7 @@ class Stores(unittest.TestCase):
                 self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
                 self.assertEqual(os.listdir(folder), [])
 
+    @one_store_for_all
     def test_a_named_file_is_kept_and_used_again(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "store")

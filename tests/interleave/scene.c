@@ -173,14 +173,24 @@ static void print_answers(const struct scene *scene)
     }
 }
 
-static uint64_t admitted(const struct scene *scene)
+struct units {
+    uint64_t admitted;
+    uint64_t unknown; /* of calls that were stopped */
+};
+
+static struct units count_units(const struct scene *scene)
 {
-    uint64_t units = 0;
+    struct units units = {0, 0};
     for (unsigned i = 0; i < scene->calls_n; i++) {
         const struct scene_call *call = &scene->calls[i];
         bool is_take = call->op == SCENE_TAKE || call->op == SCENE_RESERVE;
-        if (is_take && strcmp(call->key, scene->calls[0].key) == 0 && scene->answers[i].decisions[0].allowed) {
-            units += call->cost;
+        if (!is_take || strcmp(call->key, scene->calls[0].key) != 0) {
+            continue;
+        }
+        if (!scene->answers[i].is_done) {
+            units.unknown += call->cost;
+        } else if (scene->answers[i].decisions[0].allowed) {
+            units.admitted += call->cost;
         }
     }
     return units;
@@ -188,11 +198,11 @@ static uint64_t admitted(const struct scene *scene)
 
 static const char *judge(struct scene *scene, bool is_over)
 {
-    uint64_t units = admitted(scene);
-    if (scene->admitted_max != 0 && units > scene->admitted_max) {
+    struct units units = count_units(scene);
+    if (scene->admitted_max != 0 && units.admitted > scene->admitted_max) {
         return "more admitted than the limit allows";
     }
-    if (is_over && units < scene->admitted_min) {
+    if (units.admitted + units.unknown < scene->admitted_min) {
         return "less admitted than the limit allows";
     }
     if (!is_over || !scene->is_linear) {
@@ -242,11 +252,46 @@ void scene_add(struct scene *scene, struct scene_call call)
     }
 }
 
-struct mete_decision scene_call_now(struct scene *scene, struct scene_call call)
+void scene_open(struct scene *scene, const char *name, const struct world_shape *shape, const char *limit,
+                const char *limit_too)
 {
-    struct mete_decision out[2] = {{0}, {0}};
+    *scene = (struct scene){.name = name};
+    world_open(&scene->world, shape);
+    world_limiter(&scene->world, limit);
+    if (limit_too != NULL) {
+        world_limiter(&scene->world, limit_too);
+    }
+}
+
+static unsigned program_of(char letter)
+{
+    return letter == '-' ? SCENE_PROBE : (unsigned)(letter - 'A');
+}
+
+void scene_take_at(struct scene *scene, char program, const char *key, uint64_t cost, uint64_t now_ns)
+{
+    scene_add(scene, (struct scene_call){
+                         .program = program_of(program), .op = SCENE_TAKE, .key = key, .cost = cost, .now_ns = now_ns});
+}
+
+void scene_take(struct scene *scene, char program, const char *key, uint64_t cost)
+{
+    scene_take_at(scene, program, key, cost, 0);
+}
+
+void scene_took(struct scene *scene, const char *key, uint64_t cost, uint64_t now_ns)
+{
+    struct mete_decision out[2];
+    struct scene_call call = {.op = SCENE_TAKE, .key = key, .cost = cost, .now_ns = now_ns};
     assert_int_equal(dispatch(&scene->world, &call, out), METE_OK);
-    return out[0];
+    assert_true(out[0].allowed);
+}
+
+uint64_t scene_remaining(struct scene *scene, unsigned limiter, const char *key, uint64_t now_ns)
+{
+    struct mete_decision out[2];
+    struct scene_call call = {.op = SCENE_PEEK, .key = key, .cost = 1, .now_ns = now_ns, .limiter = limiter};
+    return dispatch(&scene->world, &call, out) == METE_OK ? out[0].remaining : UINT64_MAX;
 }
 
 static struct schedule_plan prepare(struct scene *scene)

@@ -10,7 +10,7 @@
  *              the order of each program and of calls that did not overlap.  The
  *              model is the same library, called in that order from the same start
  *   admitted   the units admitted to the key of the first call, probes included,
- *              lie within bounds
+ *              lie within bounds; a call that was stopped may count or not
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -64,7 +64,7 @@ struct scene {
     unsigned calls_n;
     struct scene_answer answers[SCENE_CALLS_MAX];
     bool is_linear;
-    uint64_t admitted_min; /* when no program was stopped */
+    uint64_t admitted_min;
     uint64_t admitted_max;
     unsigned steps_max[SCHEDULE_PROGRAMS_MAX];
     const char *(*check)(struct scene *scene, unsigned finished); /* more to check, before the probes; may be NULL */
@@ -74,10 +74,20 @@ struct scene {
     unsigned programs;
 };
 
+/* Empty, over a new world with limiters of these limits (the second may be NULL). */
+void scene_open(struct scene *scene, const char *name, const struct world_shape *shape, const char *limit,
+                const char *limit_too);
+
+/* A call of program A, B or C, or, with '-', a probe. */
+void scene_take(struct scene *scene, char program, const char *key, uint64_t cost);
+void scene_take_at(struct scene *scene, char program, const char *key, uint64_t cost, uint64_t now_ns);
 void scene_add(struct scene *scene, struct scene_call call);
 
-/* Calls now, for the start. */
-struct mete_decision scene_call_now(struct scene *scene, struct scene_call call);
+/* Takes now, for the start; it must be admitted. */
+void scene_took(struct scene *scene, const char *key, uint64_t cost, uint64_t now_ns);
+
+/* What is left for the key, now. */
+uint64_t scene_remaining(struct scene *scene, unsigned limiter, const char *key, uint64_t now_ns);
 
 /* All schedules, from the world as it is now.  Closes the world. */
 struct schedule_count scene_play(struct scene *scene);

@@ -32,7 +32,7 @@ void world_open(struct world *world, const struct world_shape *shape)
     options.keys_max = shape->buckets == 1 ? 8 : 9;
     options.clock = &clock;
     options.on_full = shape->on_full;
-    options.log_units_max = shape->log_units != 0 ? shape->log_units : 64;
+    options.log_units_max = METE__CELLS_PER_BUCKET; /* one bucket of rings */
     options.flags = METE_STORE_NO_HUGE_PAGES | METE_STORE_NO_PREFAULT;
     assert_int_equal(mete_store_create(&options, &world->store), METE_OK);
     assert_int_equal(world->store->table.buckets_n, shape->buckets);

@@ -35,7 +35,6 @@ struct world_shape {
     unsigned buckets; /* 1 or 2 */
     unsigned width;   /* 1 to 8 */
     enum mete_full_policy on_full;
-    uint64_t log_units; /* 0: enough for eight keys of 8 units */
 };
 
 void world_open(struct world *world, const struct world_shape *shape);

@@ -4,13 +4,14 @@ import random
 
 from harness import NOW, Step, World
 from model import ALGORITHMS, BUCKETS, NEVER, PERIOD_MAX, TEN_YEARS, TIME_MAX, Limit, rule_of
-from rule_calendar import UNITS
+from rule_calendar import UNITS, changes_near
 
 SECOND = 10**9
 DAY = 86400 * SECOND
 UNIX_NOW = 1796000000 * SECOND
 ZONES = ("", "UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe",
-         "America/St_Johns", "Pacific/Apia", "America/Sao_Paulo", "Asia/Kolkata", "Africa/Monrovia")
+         "America/St_Johns", "Pacific/Apia", "America/Sao_Paulo", "Asia/Kolkata", "Africa/Monrovia", "Africa/Cairo",
+         "America/Havana")
 
 
 def log_uniform(rng, low, high):
@@ -53,7 +54,6 @@ def random_burst(rng, limit):
     if kind <= 3:
         return rng.choice((1, 2, 3, 5, 10, 100))
     rule = rule_of(limit._replace(burst=1))
-    # One tick below the bound where time is not a whole number of ticks: whether T or Tc is meant is open.
     room = 2**64 - 1 - rule.ticks_ceil(TIME_MAX + TEN_YEARS)
     most = max(1, room // rule.unit)
     return most if kind == 4 else log_uniform(rng, 1, most)
@@ -121,7 +121,7 @@ class Walk:
         self.changes = changes
         self.world = World(mode)
         self.steps, self.expected, self.broken = [], [], []
-        self.changed, self.floor, self.latest = 0, 0, 0
+        self.changed = 0
         # A log keeps a number per unit: counts stay small enough to build many logs.
         self.count_max = self.rng.choice((5, 20, 200, 3000)) if algorithm == "sliding_log" or changes else None
         self.limit = random_limit(self.rng, algorithm, mode, self.count_max)
@@ -138,6 +138,9 @@ class Walk:
         rng = self.rng
         period = self.limit.period_ns or DAY
         kind = rng.randrange(6)
+        if self.limit.is_calendar() and rng.random() < 0.4:
+            at = rng.choice(changes_near(self.limit.time_zone, rng.randint(0, TIME_MAX // SECOND)))
+            return max(0, min(TIME_MAX, at * SECOND + rng.randint(-DAY, DAY)))
         if kind == 0:
             return rng.choice((0, 1, rng.randint(0, 10 * min(period, DAY))))
         if kind <= 3:
@@ -148,7 +151,7 @@ class Walk:
         return rng.randint(0, TIME_MAX)
 
     def emit(self, step):
-        self.latest = max(self.latest, step.t if step.t <= TIME_MAX else 0)
+        assert self.world.is_clear(step)
         expected = self.world.apply(step)
         self.steps.append(step)
         self.expected.append(expected)
@@ -165,13 +168,17 @@ class Walk:
         rng = self.rng
         number = rng.randrange(self.keys)
         self.t = self._next_time()
-        if rng.random() < 0.04 and self.changes and self.changed < 7:
-            return self._change(number)
+        if rng.random() < 0.04 and self.changes and (self.mode == "store" or self.changed < 7):
+            self._change(number)
+            while self.mode == "store" and rng.random() < 0.4:
+                self.t = self._next_time() if rng.random() < 0.5 else self.t
+                self._change(number)
+            return None
         if self.mode == "store" and rng.random() < 0.1:
             return self._extra(number)
         roll = rng.random()
         if roll < 0.08:
-            at = max(self.floor, rng.choice(self.marks)) if rng.random() < 0.5 else self.t
+            at = max(self.world.floor, rng.choice(self.marks)) if rng.random() < 0.5 else self.t
             self.emit(Step("f", t=at, n=self._cost(number), key=number, slot=self.slot))
         elif roll < 0.28:
             self._decide("r", number)
@@ -204,7 +211,7 @@ class Walk:
             t = rng.choice((0, TIME_MAX, TIME_MAX - 1, rng.randint(0, TIME_MAX)))
         else:
             t += rng.randint(0, 3 * period)
-        return max(self.floor, min(t, TIME_MAX))
+        return max(self.world.floor, min(t, TIME_MAX))
 
     def _cost(self, number):
         rng = self.rng
@@ -263,7 +270,7 @@ class Walk:
 
     def _change(self, number):
         limit = self._next_limit()
-        if limit.check() != "ok":
+        if limit.check() != "ok" or not self.world.may_change():
             return
         self.past.append(limit)
         self.limit = limit
@@ -273,8 +280,7 @@ class Walk:
             self.emit(Step("c", t=self.t, key=number, slot=self.changed - 1, extra=self.changed))
             return
         if any(each.algorithm == "sliding_log" for each in self.past):
-            # Where units move into or out of a log, the rule book says nothing of times before the change.
-            self.t = self.floor = max(self.latest, self.clock)
+            self.t = max(self.world.latest, self.clock)
         self._tick()
         self.emit(Step("M", limit=limit))
 
@@ -287,13 +293,13 @@ class Walk:
         if roll <= 2 and limit.algorithm not in BUCKETS:
             return limit._replace(count=max(1, limit.count * rng.randint(1, 20) // 10))
         if roll == 3 and self.mode == "store":
-            return rng.choice(self.past)
+            return rng.choice(self.past[-3:])
         kinds = ALGORITHMS if self.mode == "store" else ALGORITHMS[:4]
         return random_limit(rng, limit.algorithm if roll == 4 else rng.choice(kinds), self.mode, self.count_max)
 
     def _tick(self):
         """The store's clock never goes back; it may stay behind the requests."""
-        if self.t > self.clock and (self.floor or self.rng.random() < 0.9):
+        if self.t > self.clock and (self.rng.random() < 0.9 or any(e.algorithm == "sliding_log" for e in self.past)):
             self.clock = self.t
             self.emit(Step("K", t=self.clock))
 

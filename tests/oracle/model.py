@@ -115,7 +115,8 @@ class Key:
             state = carry(old, new, state, min(s, t))
         if self.rule.limit.algorithm == "sliding_log" and any(
                 old.limit.algorithm != "sliding_log" for old, _, _ in self.changes):
-            # A log has no word to judge in passing: its first use moves the units into it, whatever comes of it.
+            # "The first use of a log after a change from another kind moves the units there, even when that use is
+            # a peek or a denial."
             self.state = state
             self.changes.clear()
         return state

@@ -12,6 +12,22 @@ from math import gcd
 from rule import Rule, TEN_YEARS, TIME_MAX, ceil_div
 
 
+GRIDS = tuple(10**digits for digits in range(1, 10))
+
+
+def unit_ticks(p, c):
+    """E, the whole ticks one unit costs at p/c ns a unit in lowest terms."""
+    if c <= 3:
+        return p
+    most = 3 * p // c
+    for grid in GRIDS:
+        step = p // gcd(p, grid)
+        # "the largest multiple of m that is at most floor(3p/c)": then grid * cE / p is whole
+        if step <= most // 3:
+            return most // step * step
+    return most
+
+
 class TokenBucket(Rule):
     NOTHING = 0
 
@@ -21,7 +37,7 @@ class TokenBucket(Rule):
         p, c = limit.period_ns // common, limit.count // common
         self.rate = (p, c)
         self.rational = rational
-        self.unit = p if c <= 3 or rational else 3 * p // c
+        self.unit = p if rational else unit_ticks(p, c)
         # ticks per ns, as a fraction in lowest terms
         ticks = Fraction(c * self.unit, p)
         self.num, self.den = ticks.numerator, ticks.denominator
@@ -38,7 +54,7 @@ class TokenBucket(Rule):
         return ceil_div(tick * self.den, self.num)
 
     def is_representable(self):
-        return self.ticks(TIME_MAX + TEN_YEARS) + self.full < 2**64
+        return self.ticks_ceil(TIME_MAX + TEN_YEARS) + self.full < 2**64
 
     def debt(self, full_at, t):
         return max(0, full_at - self.ticks(t))

@@ -26,7 +26,11 @@ class SlidingLog(Rule):
 
     def show(self, state, t):
         live, used, now, ahead = self.look(state, t)
+        if ahead and not live:
+            # What a refund emptied still has to begin, as a booked window does.
+            return 0, now - t
         origin = t if ahead else now
+        # "A lower count drops none: remaining is 0 until enough are over."
         return (0 if ahead else max(0, self.capacity - used)), (live[-1][0] + self.period - origin if live else 0)
 
     def _passes_at(self, live, used, now, n):

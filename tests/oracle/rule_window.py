@@ -2,12 +2,10 @@
 """Fixed windows (epoch, first, calendar) and the sliding window counter."""
 from rule import Rule, TEN_YEARS, TIME_MAX, ceil_div
 
-# Places are numbered up to the latest booking and two more: the rule book leaves the margin open.
-PLACES_SPARE = 2
-
 
 def place_bits(width):
-    return ((TIME_MAX + TEN_YEARS) // width + PLACES_SPARE).bit_length()
+    """'bits(floor((t_max + 10 years) / P) + 2)': up to the latest booking and two more."""
+    return ((TIME_MAX + TEN_YEARS) // width + 2).bit_length()
 
 
 class FixedWindow(Rule):
@@ -40,6 +38,9 @@ class FixedWindow(Rule):
 
     def show(self, state, t):
         start, used, now, ahead = self.look(state, t)
+        if ahead and not used:
+            # "A booked window that a refund emptied still has to begin"
+            return 0, start - t
         return (0 if ahead else self.capacity - used), (self.end(start) - now if used else 0)
 
     def retry(self, state, t, n):
@@ -59,7 +60,7 @@ class FixedWindow(Rule):
             return wait, max(0, wait - wait_max), (start, used + n, ahead)
         start_next = self.next_place(start)
         wait = start_next - now
-        # At the end of the window a new one may begin at once: exactness asks for the smaller wait.
+        # "but not longer than to end": there a new window may begin at once, without a booking
         retry = 0 if wait <= wait_max else min(wait - wait_max, self.end(start) - now)
         return wait, retry, (start_next, n, True)
 
@@ -101,7 +102,7 @@ class AnchoredWindow(FixedWindow):
         self.grain = 2 ** (62 - min(62, 63 - limit.count.bit_length()))
 
     def is_representable(self):
-        return place_bits(self.grain) + 1 + self.capacity.bit_length() <= 64
+        return self.capacity.bit_length() <= 57
 
     def place(self, t):
         return ceil_div(t, self.grain) * self.grain
@@ -152,7 +153,9 @@ class SlidingWindow(Rule):
         origin = t if ahead else now
         if cur:
             return remaining, (i + 2) * self.period - origin
-        return remaining, ((i + 1) * self.period - origin if prev else 0)
+        if prev:
+            return remaining, (i + 1) * self.period - origin
+        return remaining, (i * self.period - t if ahead else 0)
 
     def _passes_at(self, i, prev, cur, now, n):
         """The first moment from now on at which n passes, and the window index it falls in."""

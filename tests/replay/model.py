@@ -107,6 +107,18 @@ class Replay:
         return {"keys": len(self.states)} | {name: getattr(self, name) for name in names}
 
 
+def unit_ticks(p, c):
+    """Whole ticks that one unit costs: p when they are exact, else so many that round times are whole ticks."""
+    if c <= 3:
+        return p
+    most = 3 * p // c
+    for digits in range(1, 10):
+        step = p // math.gcd(p, 10**digits)
+        if step <= most // 3:
+            return most - most % step
+    return most
+
+
 class Bucket:
     """Token bucket, and leaky bucket as a meter: the two take alike.
 
@@ -117,7 +129,7 @@ class Bucket:
         gcd = math.gcd(limit.period_ns, limit.count)
         self.p = limit.period_ns // gcd
         c = limit.count // gcd
-        self.unit = self.p if c <= 3 else 3 * self.p // c
+        self.unit = unit_ticks(self.p, c)
         self.scale = c * self.unit  # ticks = ns * scale / p
         self.burst = limit.burst or limit.count
         self.full = 0
