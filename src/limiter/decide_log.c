@@ -117,6 +117,9 @@ static bool take(struct mete__log_view *view, const struct mete__history *histor
     struct judged judged = judge(view, history, ask->now_ns);
     uint64_t longest_ns = ask->op == METE__OP_RESERVE ? mete__min_u64(ask->wait_ns_max, METE__WAIT_MAX_NS) : 0;
     uint64_t wait_ns = ask->cost > profile->capacity ? METE_NEVER : wait_for(view, &judged, profile, ask->cost);
+    if (wait_ns != METE_NEVER && judged.at_ns - judged.ahead_ns + wait_ns > METE_TIME_MAX + METE__WAIT_MAX_NS) {
+        wait_ns = METE_NEVER; /* a control has 62 bits for the time */
+    }
     *out = (struct mete_decision){.allowed = ask->cost == 0 || wait_ns <= longest_ns};
     if (!out->allowed) {
         out->retry_after_ns = wait_ns == METE_NEVER ? METE_NEVER : wait_ns - longest_ns;

@@ -4,6 +4,11 @@
 #include "algorithm/convert.h"
 #include "algorithm/sliding_log.h"
 
+static uint64_t scale_of(struct mete__pair cell)
+{
+    return cell.lo & METE__SCALE_MASK;
+}
+
 static bool is_log(const struct mete__rule *rule)
 {
     return rule->profile.scale.kind == METE__KIND_LOG;
@@ -11,12 +16,15 @@ static bool is_log(const struct mete__rule *rule)
 
 uint64_t mete__history_index(const struct mete__history *history, uint64_t scale_id)
 {
+    if (history->current->scale_id == scale_id) {
+        return history->count;
+    }
     for (uint64_t i = history->count; i-- > 0;) {
-        if (history->changes[i].before->scale_id == scale_id && history->current->scale_id != scale_id) {
+        if (history->changes[i].before->scale_id == scale_id) {
             return i;
         }
     }
-    return history->count;
+    return METE__BEFORE_OUR_TIME;
 }
 
 /* --- a debt on its way ------------------------------------------------------------ */
@@ -99,6 +107,19 @@ static uint64_t end_of_logs(const struct mete__history *history, uint64_t index)
     return index;
 }
 
+/* Times before this were over at one of the changes index..last, which led from log to log or away. */
+static uint64_t over_at_changes_ns(const struct mete__history *history, uint64_t index, uint64_t last,
+                                   uint64_t last_ns, uint64_t now_ns)
+{
+    uint64_t drop_ns = 0;
+    for (uint64_t i = index; i <= last && i < history->count; i++) {
+        uint64_t at_ns = mete__max_u64(settled_ns(history, i, now_ns), last_ns);
+        uint64_t period_ns = history->changes[i].before->profile.scale.period;
+        drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, at_ns));
+    }
+    return drop_ns;
+}
+
 /* What a ring owes at the change `last`, when logs have been in force from change `index` to it. */
 static uint64_t ring_owes(const mete_limiter *limiter, const struct mete__history *history, struct mete__hash hash,
                           uint64_t index, uint64_t last, uint64_t now_ns)
@@ -106,15 +127,10 @@ static uint64_t ring_owes(const mete_limiter *limiter, const struct mete__histor
     struct mete__log_view view;
     uint64_t used;
     do {
-        uint64_t drop_ns = 0;
         if (!find_ring(limiter, hash, &view)) {
             return 0;
         }
-        for (uint64_t i = index; i <= last; i++) {
-            uint64_t at_ns = mete__max_u64(settled_ns(history, i, now_ns), view.state.last_ns);
-            uint64_t period_ns = history->changes[i].before->profile.scale.period;
-            drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, at_ns));
-        }
+        uint64_t drop_ns = over_at_changes_ns(history, index, last, view.state.last_ns, now_ns);
         used = view.state.count - mete__ring_over(&view.ring, &view.state, drop_ns);
     } while (!mete__pair_is_same(mete__pair_load_acquire(view.ring.control), view.control));
     return used;
@@ -144,15 +160,22 @@ static bool has_log(const struct mete__history *history)
     return false;
 }
 
+/* True when the place of scale a was used later than that of scale b. */
+static bool is_later(const struct mete__history *history, uint64_t scale_a, uint64_t scale_b)
+{
+    uint64_t a = mete__history_index(history, scale_a);
+    uint64_t b = mete__history_index(history, scale_b);
+    return a != METE__BEFORE_OUR_TIME && (b == METE__BEFORE_OUR_TIME || a > b);
+}
+
 /* A cell's debt before change *index. */
 static struct debt leave_cell(const mete_limiter *limiter, const struct mete__history *history,
                               struct mete__pair cell, uint64_t *index, uint64_t now_ns)
 {
     *index = mete__history_index(history, cell.lo & METE__SCALE_MASK);
-    if (*index < history->count || (cell.lo & METE__SCALE_MASK) == history->current->scale_id) {
+    if (*index != METE__BEFORE_OUR_TIME) {
         return (struct debt){.word = cell.hi};
     }
-    /* From before our time. */
     *index = 0;
     return (struct debt){.word = mete__limiter_first_word(limiter, history, cell, now_ns)};
 }
@@ -163,16 +186,13 @@ uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__hi
     struct debt debt = {0};
     struct mete__log_view view;
     uint64_t index = 0;
-    bool is_cell_known = cell != NULL && mete__history_index(history, cell->lo & METE__SCALE_MASK) < history->count;
     if (cell != NULL) {
         debt = leave_cell(limiter, history, *cell, &index, now_ns);
     }
-    if (has_log(history) && find_ring(limiter, hash, &view)) {
-        uint64_t ring_index = mete__history_index(history, view.cell_seen.lo & METE__SCALE_MASK);
-        if (ring_index < history->count && (!is_cell_known || ring_index > index)) {
-            index = ring_index;
-            debt = leave_ring(limiter, history, hash, &index, now_ns);
-        }
+    if (has_log(history) && find_ring(limiter, hash, &view) &&
+        is_later(history, scale_of(view.cell_seen), cell != NULL ? scale_of(*cell) : 0)) {
+        index = mete__history_index(history, scale_of(view.cell_seen));
+        debt = leave_ring(limiter, history, hash, &index, now_ns);
     }
     walk(&debt, history, index, now_ns);
     return debt.word;
@@ -186,6 +206,14 @@ static bool find_cell(const struct mete__inheritance *heir, struct mete__pair *s
     return mete__table_find(&heir->limiter->table, &slot, seen) != NULL;
 }
 
+static void bring_units(struct mete__inheritance *heir, struct debt debt, uint64_t index, uint64_t now_ns)
+{
+    walk(&debt, heir->history, index, now_ns);
+    heir->what = METE__HEIR_UNITS;
+    heir->units = debt.units;
+    heir->at_ns = debt.at_ns;
+}
+
 void mete__inheritance_find(struct mete__inheritance *heir, const struct mete__log_view *own, uint64_t now_ns)
 {
     const struct mete__history *history = heir->history;
@@ -193,32 +221,28 @@ void mete__inheritance_find(struct mete__inheritance *heir, const struct mete__l
     struct mete__pair cell;
     uint64_t index;
     heir->what = own != NULL ? METE__HEIR_RING : METE__HEIR_NOTHING;
+    heir->units = 0;
     if (history->count == 0) {
         return;
     }
     bool has_ring = own != NULL || find_ring(heir->limiter, heir->hash, &view);
-    uint64_t ring_index =
-        has_ring ? mete__history_index(history, (own != NULL ? own : &view)->cell_seen.lo & METE__SCALE_MASK) : 0;
-    if (find_cell(heir, &cell)) {
+    uint64_t ring_scale = !has_ring ? 0 : scale_of(own != NULL ? own->cell_seen : view.cell_seen);
+    if (find_cell(heir, &cell) && (!has_ring || is_later(history, scale_of(cell), ring_scale))) {
         struct debt debt = leave_cell(heir->limiter, history, cell, &index, now_ns);
-        if (!has_ring || index > ring_index) {
-            walk(&debt, history, index, now_ns);
-            *heir = (struct mete__inheritance){heir->limiter, heir->log,  history,    heir->hash,
-                                               debt.units > 0 || own != NULL ? METE__HEIR_UNITS : METE__HEIR_NOTHING,
-                                               debt.units,    debt.at_ns};
-            return;
+        bring_units(heir, debt, index, now_ns);
+        if (heir->units == 0 && own == NULL) {
+            heir->what = METE__HEIR_NOTHING;
         }
+        return;
     }
     if (!has_ring) {
         return;
     }
     heir->what = METE__HEIR_RING;
-    if (end_of_logs(history, ring_index) < history->count) {
-        struct debt debt = leave_ring(heir->limiter, history, heir->hash, &ring_index, now_ns);
-        walk(&debt, history, ring_index, now_ns);
-        heir->what = METE__HEIR_UNITS;
-        heir->units = debt.units;
-        heir->at_ns = debt.at_ns;
+    index = mete__history_index(history, ring_scale);
+    if (index != METE__BEFORE_OUR_TIME && end_of_logs(history, index) < history->count) {
+        struct debt debt = leave_ring(heir->limiter, history, heir->hash, &index, now_ns);
+        bring_units(heir, debt, index, now_ns);
     }
 }
 
@@ -229,11 +253,14 @@ static void copy_ring(const struct mete__inheritance *heir, const struct mete__r
 {
     struct mete__log_view view;
     while (find_ring(heir->limiter, heir->hash, &view)) {
-        state->count = mete__min_u64(view.state.count, ring->units);
+        uint64_t index = mete__history_index(heir->history, scale_of(view.cell_seen));
+        uint64_t drop_ns = over_at_changes_ns(heir->history, index, heir->history->count, view.state.last_ns, UINT64_MAX);
+        uint64_t over = mete__ring_over(&view.ring, &view.state, drop_ns);
+        state->count = mete__min_u64(view.state.count - over, ring->units);
         state->last_ns = mete__max_u64(last_ns, view.state.last_ns);
         state->booked = view.state.booked;
         for (uint64_t i = 0; i < state->count; i++) {
-            mete__ring_raise(ring, i, mete__ring_time(&view.ring, &view.state, i));
+            mete__ring_raise(ring, i, mete__ring_time(&view.ring, &view.state, over + i));
         }
         if (mete__pair_is_same(mete__pair_load_acquire(view.ring.control), view.control)) {
             return;

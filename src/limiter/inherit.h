@@ -51,8 +51,9 @@ struct mete__ring_state mete__inheritance_begin(const struct mete__inheritance *
  * the ring is filled before its cell is confirmed. */
 struct mete__judge mete__inheritance_judge(struct mete__inheritance *heir);
 
-/* The first change that a place of this scale has still to go through; count
- * when it is up to date or unknown. */
+/* The first change that a place of this scale has still to go through: count
+ * when it is up to date, METE__BEFORE_OUR_TIME when the scale is not remembered. */
+#define METE__BEFORE_OUR_TIME UINT64_MAX
 uint64_t mete__history_index(const struct mete__history *history, uint64_t scale_id);
 
 #endif

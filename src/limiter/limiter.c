@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algorithm/convert.h"
+
 
 void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out)
 {
@@ -48,11 +50,15 @@ uint64_t mete__limiter_first_word(const mete_limiter *limiter, const struct mete
         return 0;
     }
     unknown.profile = *profile;
+    uint64_t settled_ns = mete__min_u64(began_ns, now_ns);
     if (mete__kind_is_calendar(profile->scale.kind)) {
-        unknown.limit.alignment =
-            (enum mete_alignment)(profile->scale.kind - METE__KIND_FIXED_CALENDAR + METE_ALIGN_MINUTE);
+        /* Its zone is not known, but its word says when the window ends. */
+        struct mete__moment from_at = {.now_ns = settled_ns, .span = {settled_ns, settled_ns}};
+        struct mete__moment to_at = mete__rule_moment(first, 0, settled_ns);
+        uint64_t owed = mete__owed_units(profile, cell.hi, &from_at);
+        return mete__word_of_owed(&first->profile, owed, &to_at);
     }
-    return mete__rule_convert(&unknown, first, cell.hi, mete__min_u64(began_ns, now_ns));
+    return mete__rule_convert(&unknown, first, cell.hi, settled_ns);
 }
 
 /* --- life ------------------------------------------------------------------ */

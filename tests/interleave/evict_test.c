@@ -20,7 +20,7 @@ static void open_scene(const char *name, unsigned width, enum mete_full_policy o
     world_key(&scene.world, 0, 0, key);
     world_key(&scene.world, 0, 0, other);
     world_key(&scene.world, 0, 0, third);
-    scene.steps_max[0] = scene.steps_max[1] = scene.steps_max[2] = 60;
+    scene.steps_more = 36;
 }
 
 static uint64_t evicted(void)
@@ -133,7 +133,7 @@ static void open_stale(const char *name)
     world_key(&scene.world, 0, 0, other);
     scene_took(&scene, key, 1, WORLD_START);
     scene.admitted_max = 1;
-    scene.steps_max[0] = scene.steps_max[1] = scene.steps_max[2] = 60;
+    scene.steps_more = 36;
 }
 
 static void test_old_time_beside_a_takeover(void **state)

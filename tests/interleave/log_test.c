@@ -19,7 +19,7 @@ static void open_scene(const char *name, unsigned width, enum mete_full_policy o
     world_key(&scene.world, 0, 0, key);
     world_key(&scene.world, 0, 0, other);
     scene.is_linear = true;
-    scene.steps_max[0] = scene.steps_max[1] = scene.steps_max[2] = 60;
+    scene.steps_more = 30;
 }
 
 static uint64_t after(unsigned tenths)
@@ -43,7 +43,7 @@ static void play_absent(const char *name, const char *limit, unsigned takes, uns
     }
     probe_twice(0);
     scene.admitted_min = scene.admitted_max = count;
-    scene.steps_max[0] = scene.steps_max[1] = scene.steps_max[2] = 46;
+    scene.steps_more = 13;
     if (takes == 2) {
         scene_play(&scene);
     } else {
@@ -228,7 +228,7 @@ static void test_old_time_beside_a_reclaim(void **state)
     world_key(&scene.world, 0, 0, third);
     scene_took(&scene, key, 1, after(0));
     scene_took(&scene, third, 1, after(2));
-    scene.steps_max[0] = scene.steps_max[1] = 80;
+    scene.steps_more = 30;
     scene_take_at(&scene, 'A', key, 1, after(5));
     scene_take_at(&scene, 'B', other, 1, after(10));
     scene_add(&scene, (struct scene_call){.program = 1, .op = SCENE_RESET, .key = third});

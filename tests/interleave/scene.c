@@ -294,6 +294,19 @@ uint64_t scene_remaining(struct scene *scene, unsigned limiter, const char *key,
     return dispatch(&scene->world, &call, out) == METE_OK ? out[0].remaining : UINT64_MAX;
 }
 
+static unsigned steps_alone(const struct schedule_plan *plan, unsigned program)
+{
+    struct schedule_plan alone = *plan;
+    char order[SCHEDULE_STEPS_MAX];
+    alone.name = NULL;
+    memset(order, 'A' + (int)program, sizeof order - 1);
+    order[sizeof order - 1] = 0;
+    for (unsigned i = 0; i < plan->programs; i++) {
+        alone.steps_max[i] = SCHEDULE_STEPS_MAX;
+    }
+    return schedule_one(&alone, order).steps_of[program];
+}
+
 static struct schedule_plan prepare(struct scene *scene)
 {
     struct scene_order order = {{0}, {{{{0}}, 0, 0, false}}};
@@ -303,9 +316,11 @@ static struct schedule_plan prepare(struct scene *scene)
                                  .run = run,
                                  .begin = begin,
                                  .end = end};
-    memcpy(plan.steps_max, scene->steps_max, sizeof plan.steps_max);
     world_keep(&scene->world);
     add_orders(scene, &order, 0, 0); /* also lets what is made once per thread be made */
+    for (unsigned i = 0; i < plan.programs; i++) {
+        plan.steps_max[i] = steps_alone(&plan, i) + (scene->steps_more != 0 ? scene->steps_more : 100);
+    }
     return plan;
 }
 
@@ -321,7 +336,7 @@ void scene_play_killing(struct scene *scene, unsigned victim)
 {
     struct schedule_plan plan = prepare(scene);
     struct schedule_count sum = {0};
-    unsigned most = plan.steps_max[victim] != 0 ? plan.steps_max[victim] : 100;
+    unsigned most = plan.steps_max[victim];
     plan.name = NULL;
     for (unsigned steps = 1; steps <= most; steps++) {
         plan.steps_max[victim] = steps;

@@ -66,7 +66,9 @@ struct scene {
     bool is_linear;
     uint64_t admitted_min;
     uint64_t admitted_max;
-    unsigned steps_max[SCHEDULE_PROGRAMS_MAX];
+    /* Calls that remove each other's claims could go on for ever.  A program is
+     * stopped when it took so many steps more than it takes when it comes first. */
+    unsigned steps_more;
     const char *(*check)(struct scene *scene, unsigned finished); /* more to check, before the probes; may be NULL */
     /* filled by scene_play */
     struct scene_order orders[SCENE_ORDERS_MAX];

@@ -547,13 +547,14 @@ struct schedule_count schedule_random(const struct schedule_plan *plan, uint64_t
     return state.count;
 }
 
-void schedule_one(const struct schedule_plan *plan, const char *order)
+struct schedule_count schedule_one(const struct schedule_plan *plan, const char *order)
 {
     open_plan(plan);
     state.mode = MODE_ORDERED;
     state.order = order;
     run_one();
     judge();
+    return state.count;
 }
 
 /* --- small things ---------------------------------------------------------------- */

@@ -69,7 +69,7 @@ struct schedule_count schedule_bounded(const struct schedule_plan *plan, unsigne
 struct schedule_count schedule_random(const struct schedule_plan *plan, uint64_t seed, uint64_t schedules);
 
 /* Runs one: the programs named in order, one letter ('A' is program 0) a step; then the rest in turn. */
-void schedule_one(const struct schedule_plan *plan, const char *order);
+struct schedule_count schedule_one(const struct schedule_plan *plan, const char *order);
 
 /* Accesses to this memory are no steps: counters that are added to and not read. */
 void schedule_ignore(const void *at, size_t bytes);

@@ -32,9 +32,7 @@ static void open_absent(const struct world_shape *shape, const char *limit, unsi
     scene.is_linear = true;
     scene.admitted_min = burst;
     scene.admitted_max = burst;
-    for (unsigned i = 0; i < takes; i++) {
-        scene.steps_max[i] = 48;
-    }
+    scene.steps_more = 26;
 }
 
 static void test_two_takes_of_an_absent_key(void **state)
@@ -127,7 +125,7 @@ static void play_against_take(const char *name, enum scene_op op, const char *li
     scene_add(&scene, (struct scene_call){.program = 1, .op = op, .key = key, .cost = 1});
     scene_take(&scene, '-', key, 1);
     scene_take(&scene, '-', key, 1);
-    scene.steps_max[0] = 64;
+    scene.steps_more = 26;
     scene_play(&scene);
 }
 
@@ -181,7 +179,7 @@ static void test_two_keys_in_one_bucket(void **state)
     scene_take(&scene, 'B', other, 1);
     scene_take(&scene, '-', key, 1);
     scene_take(&scene, '-', other, 1);
-    scene.steps_max[0] = scene.steps_max[1] = 60;
+    scene.steps_more = 40;
     scene_play(&scene);
 }
 

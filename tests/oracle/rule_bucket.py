@@ -16,16 +16,16 @@ GRIDS = tuple(10**digits for digits in range(1, 10))
 
 
 def unit_ticks(p, c):
-    """E, the whole ticks one unit costs at p/c ns a unit in lowest terms."""
+    """E, the whole ticks one unit costs at p/c ns a unit in lowest terms, and the grid at whose times it is exact."""
     if c <= 3:
-        return p
+        return p, 1
     most = 3 * p // c
     for grid in GRIDS:
         step = p // gcd(p, grid)
         # "the largest multiple of m that is at most floor(3p/c)": then grid * cE / p is whole
         if step <= most // 3:
-            return most // step * step
-    return most
+            return most // step * step, grid
+    return most, None
 
 
 class TokenBucket(Rule):
@@ -37,7 +37,7 @@ class TokenBucket(Rule):
         p, c = limit.period_ns // common, limit.count // common
         self.rate = (p, c)
         self.rational = rational
-        self.unit = p if rational else unit_ticks(p, c)
+        self.unit, self.grid = (p, 1) if rational else unit_ticks(p, c)
         # ticks per ns, as a fraction in lowest terms
         ticks = Fraction(c * self.unit, p)
         self.num, self.den = ticks.numerator, ticks.denominator

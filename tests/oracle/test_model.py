@@ -4,6 +4,7 @@ import unittest
 from datetime import datetime, timezone
 
 from model import NEVER, PERIOD_MAX, TEN_YEARS, TIME_MAX, Decision, Key, Limit
+from rule_bucket import unit_ticks
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
@@ -28,12 +29,24 @@ class Buckets(unittest.TestCase):
 
     def test_seven_per_second_is_strict_by_less_than_one_nanosecond(self):
         key, true = Key(Limit("token_bucket", 7, SECOND)), Key(Limit("token_bucket", 7, SECOND), rational=True)
-        # A unit is floor(3e9 / 7) = 428571428 ticks; 1 ms is 2999999.996 ticks: 2999999 down, 3000000 up.
-        self.assertEqual(key.take(10**6, 6).remaining, 0)
-        self.assertEqual(key.state, 3000000 + 6 * 428571428)
-        self.assertEqual(key.take(10**6, 1), Decision(False, 7, 0, 0, 1, 857142858))
-        self.assertTrue(key.take(10**6 + 1, 1).allowed)
-        self.assertTrue(true.take(10**6, 7).allowed)
+        # At most floor(3e9 / 7) = 428571428 ticks, in steps of 1e8 for a grid of 10 ns: 1 ns is 2.8 ticks.
+        self.assertEqual(key.take(1, 6).remaining, 0)
+        self.assertEqual(key.state, 3 + 6 * 4 * 10**8)
+        self.assertEqual(key.take(1, 1), Decision(False, 7, 0, 0, 1, 857142858))
+        self.assertTrue(key.take(2, 1).allowed)
+        self.assertTrue(true.take(1, 7).allowed)
+
+    def test_seven_per_second_is_exact_on_its_grid(self):
+        key = Key(Limit("token_bucket", 7, SECOND))
+        self.assertEqual(key.take(10, 6), Decision(True, 7, 1, 0, 0, 857142858))
+        self.assertEqual(key.state, 28 + 6 * 4 * 10**8)
+        self.assertEqual(key.take(10, 1), Decision(True, 7, 0, 0, 0, SECOND))
+
+    def test_ticks_per_unit(self):
+        for (p, c), want in (((SECOND, 1), (SECOND, 1)), ((10, 3), (10, 1)), ((SECOND, 7), (4 * 10**8, 10)),
+                             ((60 * SECOND, 97), (18 * 10**8, 10**2)), ((5, 4), (3, 10)),
+                             ((SECOND + 7, 11), (272727274, None)), ((SECOND + 7, SECOND), (3, None))):
+            self.assertEqual(unit_ticks(p, c), want, (p, c))
 
     def test_leaky_bucket_queues_at_the_drain_rate(self):
         key = Key(Limit("leaky_bucket", 1, SECOND, 3))

@@ -12,8 +12,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 from harness import STATUS, Driver, Step, describe, first_difference, judge, shrink
-from history import Walk, any_limit
-from model import ALGORITHMS, BUCKETS, Key, Limit
+from history import Walk, any_limit, random_limit
+from model import ALGORITHMS, BUCKETS, TIME_MAX, Key, Limit
 from plain import PLAIN
 from rule_bucket import TokenBucket
 
@@ -95,6 +95,29 @@ def plain_difference(seed, algorithm):
     return None
 
 
+def grid_difference(seed, algorithm):
+    """'At times that are multiples of G everything below is exact': as the true fractions say."""
+    if algorithm not in BUCKETS:
+        return None
+    rng = random.Random(seed)
+    limit = random_limit(rng, algorithm, "word")
+    key, true = Key(limit), Key(limit, rational=True)
+    grid = key.rule.grid
+    if grid is None:
+        return None
+    t = rng.randint(0, TIME_MAX // grid) * grid
+    for _ in range(20):
+        n = rng.choice((1, 2, limit.count, key.peek(t, 0).remaining, key.rule.capacity))
+        wait = rng.choice((0, rng.randint(0, limit.period_ns)))
+        mine, truly = key.reserve(t, n, wait), true.reserve(t, n, wait)
+        if mine != truly:
+            return f"{limit} on the grid of {grid} ns, t={t} n={n} wait_max={wait}: {tuple(mine)}, truly {tuple(truly)}"
+        if rng.random() < 0.2 and key.refund(t, n) != true.refund(t, n):
+            return f"{limit} on the grid of {grid} ns, t={t} refund {n}"
+        t = min(TIME_MAX // grid, t // grid + rng.choice((0, 1, rng.randint(0, limit.period_ns // grid + 1)))) * grid
+    return None
+
+
 def run_chunk(algorithm, mode, seeds, steps=STEPS):
     """Returns (decisions compared, [readable differences])."""
     walks = [Walk(seed, algorithm, mode, steps, changes=i % 2 == 1) for i, seed in enumerate(seeds)]
@@ -111,7 +134,8 @@ def run_chunk(algorithm, mode, seeds, steps=STEPS):
             small = [s.text() for s in walk.steps[:at_step + 1] if not s.dry][-6:]
             found.append(f"{algorithm} {mode} seed {seed}: {limit}: retry_after {retry} of '{step.text()}' is not "
                          f"exact: at {t} {tuple(decision)}\n  " + "\n  ".join(small))
-        sentence = rational_difference(walk) or plain_difference(seed, algorithm)
+        sentence = (rational_difference(walk) or plain_difference(seed, algorithm)
+                    or grid_difference(seed, algorithm))
         if sentence:
             found.append(f"{algorithm} {mode} seed {seed}: {sentence}")
     return compared, found

@@ -17,6 +17,22 @@
 #define IS_SANITIZED 0
 #endif
 
+/* GCC's thread sanitizer guards 16-byte atomics by a lock of the process: there
+ * a file cannot be shared by processes, and what hangs on that is not tested. */
+#if defined(__SANITIZE_THREAD__)
+#define PROCESSES_SHARE 0
+#else
+#define PROCESSES_SHARE 1
+#endif
+
+static inline bool processes_share(void)
+{
+    if (!PROCESSES_SHARE) {
+        print_message("built with the thread sanitizer: no swap of 16 bytes between processes\n");
+    }
+    return PROCESSES_SHARE;
+}
+
 struct place {
     char folder[200];
     char path[240]; /* of the store's file */

@@ -95,7 +95,8 @@ static void race_child(unsigned which, void *context)
     uint64_t admitted = 0, *end_ns = context;
     (void)which;
     meet(CHILDREN); /* they create and open the file at once as well */
-    if (mete_store_create(&options, &store) != METE_OK || mete_limiter_create(store, "n", &limit, &limiter) != METE_OK) {
+    if (mete_store_create(&options, &store) != METE_OK ||
+        mete_limiter_create(store, "n", &limit, &limiter) != METE_OK) {
         _exit(1);
     }
     while (mete_store_now(store) < *end_ns) {
@@ -111,6 +112,9 @@ static void race_child(unsigned which, void *context)
 static void one_key_is_exact(void **state)
 {
     (void)state;
+    if (!processes_share()) {
+        skip();
+    }
     struct mete_store_options options = file_options();
     mete_store *store = api_store(&options);
     mete_limiter *limiter = api_limiter(store, "n", "1000/s burst 5000");
@@ -158,6 +162,9 @@ static void fork_child(unsigned which, void *context)
 static void fork_without_exec(void **state)
 {
     (void)state;
+    if (!processes_share()) {
+        skip();
+    }
     struct mete_store_options options = file_options();
     struct pair_of own = {api_store(&options), NULL};
     own.limiter = api_limiter(own.store, "n", "1/1h burst 1");
@@ -341,8 +348,9 @@ static void different_windows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        processes_unit(one_key_is_exact),  processes_unit(fork_without_exec), processes_unit(nonces_differ_after_a_fork),
-        processes_unit(two_opens_race),    processes_unit(different_bursts),  processes_unit(different_rates),
+        processes_unit(one_key_is_exact), processes_unit(fork_without_exec),
+        processes_unit(two_opens_race),   processes_unit(nonces_differ_after_a_fork),
+        processes_unit(different_bursts), processes_unit(different_rates),
         processes_unit(different_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
