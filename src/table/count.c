@@ -17,9 +17,10 @@ void mete__table_count(const struct mete__table *table, enum mete__count which)
     mete__add_u64_relaxed(&table->stripes[stripe_of_thread()].counts[which], 1);
 }
 
-/* About 1.5 us where a pause takes 140 cycles, 0.3 us where it takes 25.  Two threads
- * on one key: 68 ns a decision with 4 pauses, 39 with 12, 28 with 24, 24 with 40. */
-#define YIELD_PAUSES 32
+/* 3 us where a pause takes 140 cycles, 0.6 us where it takes 25: the price in latency of a
+ * lost swap.  Two threads on one key, ns a decision: 68 with 4 pauses, 39 with 12, 28 with
+ * 24, 24 with 40, 21 with 64. */
+#define YIELD_PAUSES 64
 
 struct mete__pair mete__table_yield(const struct mete__table *table, const struct mete__pair *cell)
 {

@@ -198,7 +198,7 @@ static void test_reclaim_against_a_take_of_the_old_key(void **state)
     scene_take_at(&scene, 'A', key, 1, after(12));
     scene_take_at(&scene, 'B', other, 1, after(12));
     scene.check = check_one_ring;
-    scene_play(&scene);
+    scene_play_bounded(&scene, 4);
 }
 
 /* The old key's units are not over: it is evicted, and then begins anew. */
@@ -213,7 +213,7 @@ static void test_eviction_against_a_take_of_the_old_key(void **state)
     scene_take_at(&scene, 'B', other, 1, after(1));
     scene_take_at(&scene, 'B', other, 1, after(1));
     scene.is_linear = false;
-    scene_play(&scene);
+    scene_play_bounded(&scene, 4);
 }
 
 /* As for cells (evict_test.c): A asks at a time before its ring was taken over. */
@@ -234,7 +234,7 @@ static void test_old_time_beside_a_reclaim(void **state)
     scene_add(&scene, (struct scene_call){.program = 1, .op = SCENE_RESET, .key = third});
     scene_take_at(&scene, '-', key, 1, after(16));
     scene.admitted_max = 1;
-    scene_play(&scene);
+    scene_play_bounded(&scene, 4);
 }
 
 int main(void)

@@ -72,18 +72,23 @@ def rule_of(limit, rational=False):
     return AnchoredWindow(limit) if limit.alignment == "first" else FixedWindow(limit)
 
 
-def carry(old, new, state, s):
-    """A state under the old rule, settled at s and owed under the new one."""
+def is_log(rule):
+    return rule.limit.algorithm == "sliding_log"
+
+
+def carry(old, new, state, s, last=0):
+    """A state under the old rule, settled at s and owed under the new one; last is of a log the key had before."""
     if state == old.NOTHING:
         return new.NOTHING
     kinds = (old.limit.algorithm, new.limit.algorithm)
     if kinds[0] in BUCKETS and kinds[1] in BUCKETS:
         return state if old.rate == new.rate else new.carry(old, state, s)
-    if kinds == ("sliding_log", "sliding_log"):
+    if is_log(old) and is_log(new):
         return new.carry(old, state, s)
     if kinds[0] == kinds[1] and new.is_same_but_count(old):
         return new.cut(state)
-    return new.owing(min(old.owed(state, s), new.capacity), s)
+    # "A log that the key had before keeps its last: units are moved to max(s, last)."
+    return new.owing(min(old.owed(state, s), new.capacity), max(s, last) if is_log(new) else s)
 
 
 class Key:
@@ -94,6 +99,7 @@ class Key:
         self.rule = rule_of(limit, rational)
         self.state = self.rule.NOTHING
         self.changes = []
+        self.last = 0  # of the log the key has, or had under an earlier limit: "a reset does not move last back"
 
     def copy(self):
         other = copy(self)
@@ -112,20 +118,22 @@ class Key:
         """The state as the current rule sees it at t; a change made at s counts from min(s, t)."""
         state = self.state
         for old, new, s in self.changes:
-            state = carry(old, new, state, min(s, t))
-        if self.rule.limit.algorithm == "sliding_log" and any(
-                old.limit.algorithm != "sliding_log" for old, _, _ in self.changes):
+            state = carry(old, new, state, min(s, t), self.last)
+        if not is_log(self.rule):
+            return state
+        if any(not is_log(old) for old, _, _ in self.changes):
             # "The first use of a log after a change from another kind moves the units there, even when that use is
             # a peek or a denial."
-            self.state = state
-            self.changes.clear()
-        return state
+            self._write(None, state)
+        return ((), self.last, False) if state is None and self.last else state
 
     def _write(self, before, after):
         # What writes nothing leaves the changes still to be carried, too.
         if after != before:
             self.state = after
             self.changes.clear()
+            if is_log(self.rule):
+                self.last = after[1]
 
     def take(self, t, n=1):
         before = self.seen_at(t)
@@ -149,11 +157,7 @@ class Key:
         return decision
 
     def reset(self):
-        rules = [self.rule] + [old for old, _, _ in self.changes]
-        if all(rule.limit.algorithm == "sliding_log" for rule in rules):
-            self.state = self.rule.forget(self.state)
-        else:
-            self.state = self.rule.NOTHING
+        self.state = self.rule.NOTHING
         self.changes.clear()
 
     def is_exact_at(self, t):

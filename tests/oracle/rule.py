@@ -71,6 +71,3 @@ class Rule:
     def _tell(self, state, t, allowed, wait, retry):
         remaining, reset = self.show(state, t)
         return Decision(allowed, self.capacity, remaining, wait, retry, reset)
-
-    def forget(self, state):
-        return self.NOTHING

@@ -4,7 +4,7 @@
 The state is (units, last, booked): units is a tuple of (time, how many), oldest
 first.
 """
-from rule import Rule
+from rule import NEVER, Rule, TEN_YEARS, TIME_MAX
 
 
 class SlidingLog(Rule):
@@ -61,6 +61,9 @@ class SlidingLog(Rule):
         live, used, now, ahead = self.look(state, t)
         moment = self._passes_at(live, used, now, n)
         wait = moment - (t if ahead else now)
+        if moment > TIME_MAX + TEN_YEARS:
+            # "Nothing is added at a moment after t_max + 10 years: METE_NEVER."
+            return wait, NEVER, state
         return wait, max(0, wait - wait_max), (self._add(live, moment, n), moment, ahead or moment > now)
 
     def undo(self, state, t, n):
@@ -73,10 +76,6 @@ class SlidingLog(Rule):
                 units.append((time, count - removed))
             removed -= min(count, removed)
         return (tuple(units), state[1], state[2])
-
-    def forget(self, state):
-        """'A reset does not move last back'; what is booked is forgotten with the rest."""
-        return None if state is None else ((), state[1], False)
 
     def stale(self, state, t):
         _, _, now, ahead = self.look(state, t)
