@@ -222,7 +222,7 @@ mete_status mete__profile_init(struct mete__profile *profile, const struct mete_
     derive(&made);
     if (made.scale.kind == METE__KIND_GCRA && !ticks_fit_burst(&made.ticks, made.scale.count, made.capacity)) {
         return refuse(why, METE_ERANGE,
-                      "burst: refilling it would take too long to represent (about 55 years, up to 450 for simple rates)");
+                      "burst: refilling it would take too long to represent (over 55 years, or 450 for simple rates)");
     }
     *profile = made;
     return METE_OK;

@@ -34,7 +34,9 @@ bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected
     unsigned which = lock_of(address);
     bool swapped = mete__pair_is_same(*address, *expected);
     if (swapped) {
-        *address = desired;
+        /* Readers of one half alone take no lock. */
+        mete__store_u64_relaxed(&address->lo, desired.lo);
+        mete__store_u64_relaxed(&address->hi, desired.hi);
     } else {
         *expected = *address;
     }

@@ -31,19 +31,27 @@ mete_status mete__os_random(void *bytes, size_t len)
     return METE_OK;
 }
 
-uint64_t mete__os_boot_id(void)
+static size_t read_small(const char *path, char *text, size_t size)
 {
-    char text[64];
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t len = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = 0;
     if (fd >= 0) {
-        len = read(fd, text, sizeof text);
+        len = read(fd, text, size);
         close(fd);
     }
-    if (len <= 0) {
+    return len > 0 ? (size_t)len : 0;
+}
+
+uint64_t mete__os_boot_id(void)
+{
+    char text[256];
+    size_t len = read_small("/proc/sys/kernel/random/boot_id", text, 64);
+    if (len == 0) {
         return 1; /* unknown: one boot for ever; the wall clock is then not asked */
     }
-    uint64_t id = mete__hash_check(text, (size_t)len);
+    /* In another time namespace CLOCK_MONOTONIC is another clock. */
+    len += read_small("/proc/self/timens_offsets", text + len, sizeof text - len);
+    uint64_t id = mete__hash_check(text, len);
     return id != 0 ? id : 1;
 }
 
@@ -117,7 +125,9 @@ mete_status mete__os_file_open(const char *path, struct mete__os_file *file, boo
     *is_absent = false;
     file->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0) {
-        *is_absent = errno == ENOENT;
+        int reason = errno;
+        *is_absent = reason == ENOENT && lstat(path, &info) != 0; /* a link to nothing is there */
+        errno = reason;
         return *is_absent ? METE_OK : mete__fail(why, METE_EIO, "path: cannot open '%s': %s", path, strerror(errno));
     }
     if (fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -148,20 +158,52 @@ static bool write_head(int fd, const unsigned char *head, size_t len)
     return true;
 }
 
+/*
+ * A file that has no name yet, so that nothing remains of it when we are killed;
+ * where the file system cannot do that, one under a temporary name.  name is
+ * room for strlen(path) + 8 bytes, and empty when there is no name.
+ */
+static int open_unnamed(const char *path, char *name)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder_len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(name, path, folder_len);
+    strcpy(name + folder_len, folder_len == 0 ? "." : "");
+#ifdef O_TMPFILE
+    int fd = open(name, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        name[0] = 0;
+        return fd;
+    }
+#endif
+    strcpy(name, path);
+    strcat(name, ".XXXXXX");
+    return mkostemp(name, O_CLOEXEC);
+}
+
+/* False unless the file now stands at path, ours or another's. */
+static bool give_name(int fd, const char *name, const char *path)
+{
+    char source[64];
+    if (name[0] != 0) {
+        return link(name, path) == 0 || errno == EEXIST;
+    }
+    snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
+}
+
 mete_status mete__os_file_publish(const char *path, uint64_t bytes, const void *head, size_t head_len,
                                   const struct mete__why *why)
 {
     mete_status status = METE_OK;
-    size_t room = strlen(path) + sizeof ".XXXXXX";
-    char *temporary = malloc(room);
-    if (temporary == NULL) {
+    char *name = malloc(strlen(path) + sizeof ".XXXXXX" + 1);
+    if (name == NULL) {
         return mete__fail(why, METE_ENOMEM, "no memory");
     }
-    snprintf(temporary, room, "%s.XXXXXX", path);
-    int fd = mkostemp(temporary, O_CLOEXEC);
+    int fd = open_unnamed(path, name);
     if (fd < 0) {
         status = mete__fail(why, METE_EIO, "path: cannot create '%s': %s", path, strerror(errno));
-        free(temporary);
+        free(name);
         return status;
     }
     int failure = posix_fallocate(fd, 0, (off_t)bytes);
@@ -170,12 +212,14 @@ mete_status mete__os_file_publish(const char *path, uint64_t bytes, const void *
                             path, strerror(failure));
     } else if (!write_head(fd, head, head_len) || fsync(fd) != 0) {
         status = mete__fail(why, METE_EIO, "path: cannot write '%s': %s", path, strerror(errno));
-    } else if (link(temporary, path) != 0 && errno != EEXIST) {
+    } else if (!give_name(fd, name, path)) {
         status = mete__fail(why, METE_EIO, "path: cannot create '%s': %s", path, strerror(errno));
     }
-    unlink(temporary);
+    if (name[0] != 0) {
+        unlink(name);
+    }
     close(fd);
-    free(temporary);
+    free(name);
     return status;
 }
 

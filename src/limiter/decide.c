@@ -109,10 +109,13 @@ static bool decide_present(mete_limiter *limiter, const struct mete__history *hi
     }
     struct mete__moment moment = mete__rule_moment(rule, word, ask->now_ns);
     struct mete__verdict verdict = step(rule, ask, word, &moment);
-    if (verdict.next == word || ask->op == METE__OP_PEEK) {
+    bool must_write = is_rescaled && mete__is_settled_now(limiter, history, seen);
+    if ((verdict.next == word && !must_write) || ask->op == METE__OP_PEEK) {
         answer(rule, &verdict, word, &moment, out);
         return true;
     }
+    /* A word of a scale we do not remember is settled now, not at some change; so
+     * the settling must be written, also by a denial, for its waits to hold. */
     struct mete__pair next = {(seen.lo & ~METE__SCALE_MASK) | rule->scale_id, verdict.next};
     if (!mete__pair_cas_full(cell, &seen, next)) {
         mete__table_yield(&limiter->table, cell);

@@ -233,6 +233,11 @@ static void refresh_ring(struct mete__inheritance *heir, struct mete__log_view *
 {
     struct mete__ring_state state =
         mete__inheritance_begin(heir, &view->ring, view->control, view->state.gen);
+    /* The cell is looked at after the control: as long as it has the old scale,
+     * nobody has charged the refreshed ring, for the scale is marked before. */
+    if (!mete__pair_is_same(mete__pair_load_acquire(view->cell), view->cell_seen)) {
+        return;
+    }
     if (mete__pair_cas_full(view->ring.control, &view->control, mete__ring_pack(&state))) {
         mark_used(view, heir->history);
     }

@@ -168,6 +168,33 @@ static bool is_later(const struct mete__history *history, uint64_t scale_a, uint
     return a != METE__BEFORE_OUR_TIME && (b == METE__BEFORE_OUR_TIME || a > b);
 }
 
+/*
+ * A cell of a scale we do not remember: of another process, of a run before this
+ * one, or of very long ago.  Its word is good until now under its own scale, so
+ * that is when it is settled, straight into the rule in force.
+ */
+static struct debt settle_now(const mete_limiter *limiter, struct mete__rule *to, struct mete__pair cell,
+                              uint64_t now_ns)
+{
+    struct mete__rule from = {.limit = to->limit, .zone = to->zone};
+    const struct mete__profile *profile = mete__rules_profile(limiter->store, scale_of(cell), &from.profile);
+    if (profile == NULL || profile->scale.kind == METE__KIND_LOG) {
+        return (struct debt){0};
+    }
+    from.profile = *profile;
+    if (!is_log(to) && !mete__kind_is_calendar(profile->scale.kind)) {
+        return (struct debt){.word = mete__rule_convert(&from, to, cell.hi, now_ns)};
+    }
+    /* A calendar's zone is not known, but the word says when the window ends. */
+    struct mete__moment moment = {.now_ns = now_ns, .span = {now_ns, now_ns}};
+    uint64_t owed = mete__min_u64(mete__owed_units(profile, cell.hi, &moment), to->profile.capacity);
+    if (is_log(to)) {
+        return (struct debt){.in_log = true, .units = owed, .at_ns = now_ns};
+    }
+    moment = mete__rule_moment(to, 0, now_ns);
+    return (struct debt){.word = mete__word_of_owed(&to->profile, owed, &moment)};
+}
+
 /* A cell's debt before change *index. */
 static struct debt leave_cell(const mete_limiter *limiter, const struct mete__history *history,
                               struct mete__pair cell, uint64_t *index, uint64_t now_ns)
@@ -176,8 +203,8 @@ static struct debt leave_cell(const mete_limiter *limiter, const struct mete__hi
     if (*index != METE__BEFORE_OUR_TIME) {
         return (struct debt){.word = cell.hi};
     }
-    *index = 0;
-    return (struct debt){.word = mete__limiter_first_word(limiter, history, cell, now_ns)};
+    *index = history->count;
+    return settle_now(limiter, history->current, cell, now_ns);
 }
 
 uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__history *history,
@@ -196,6 +223,18 @@ uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__hi
     }
     walk(&debt, history, index, now_ns);
     return debt.word;
+}
+
+bool mete__is_settled_now(const mete_limiter *limiter, const struct mete__history *history, struct mete__pair cell)
+{
+    struct mete__profile scratch;
+    const struct mete__scale *to = &history->current->profile.scale;
+    if (mete__history_index(history, scale_of(cell)) != METE__BEFORE_OUR_TIME) {
+        return false;
+    }
+    const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);
+    return from == NULL || to->kind == METE__KIND_GCRA || from->scale.kind != to->kind ||
+           from->scale.period != to->period;
 }
 
 /* --- to a ring -------------------------------------------------------------------- */
@@ -290,10 +329,11 @@ static uint64_t rank(void *context, const struct mete__pair *address, struct met
     return own->rank(own->context, address, cell, now_ns, idle_at_ns);
 }
 
-static bool retire(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns)
+static bool retire(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
+                   uint64_t rank_max)
 {
     struct mete__judge *own = &((struct mete__inheritance *)context)->log->judge;
-    return own->retire(own->context, address, cell, now_ns);
+    return own->retire(own->context, address, cell, now_ns, rank_max);
 }
 
 /*

@@ -22,6 +22,11 @@
 uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__history *history,
                               const struct mete__pair *cell, struct mete__hash hash, uint64_t now_ns);
 
+/* Whether a cell's word was settled just now because its scale is not remembered,
+ * so that it must be written for its waits to hold.  Not when the windows are the
+ * same ones and only the count differs: they end when they end. */
+bool mete__is_settled_now(const mete_limiter *limiter, const struct mete__history *history, struct mete__pair cell);
+
 /* What a key brings to history->current, which is a log. */
 enum mete__heirloom {
     METE__HEIR_NOTHING, /* it begins empty */

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algorithm/convert.h"
-
 
 void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out)
 {
@@ -36,29 +34,6 @@ static void publish_history(mete_limiter *limiter, const struct mete__history *n
     mete__store_u64_release(&to->count, next->count);
     mete__store_u64_release(&limiter->which, which);
     __atomic_store_n(&limiter->rule, next->current, __ATOMIC_RELEASE);
-}
-
-uint64_t mete__limiter_first_word(const mete_limiter *limiter, const struct mete__history *history,
-                                  struct mete__pair cell, uint64_t now_ns)
-{
-    struct mete__rule *first = history->count > 0 ? history->changes[0].before : history->current;
-    uint64_t began_ns = history->count == METE__CHANGES_MAX ? history->changes[0].at_ns : limiter->created_ns;
-    struct mete__rule unknown = {.limit = first->limit, .zone = first->zone};
-    const struct mete__profile *profile =
-        mete__rules_profile(limiter->store, cell.lo & METE__SCALE_MASK, &unknown.profile);
-    if (profile == NULL || profile->scale.kind == METE__KIND_LOG || first->profile.scale.kind == METE__KIND_LOG) {
-        return 0;
-    }
-    unknown.profile = *profile;
-    uint64_t settled_ns = mete__min_u64(began_ns, now_ns);
-    if (mete__kind_is_calendar(profile->scale.kind)) {
-        /* Its zone is not known, but its word says when the window ends. */
-        struct mete__moment from_at = {.now_ns = settled_ns, .span = {settled_ns, settled_ns}};
-        struct mete__moment to_at = mete__rule_moment(first, 0, settled_ns);
-        uint64_t owed = mete__owed_units(profile, cell.hi, &from_at);
-        return mete__word_of_owed(&first->profile, owed, &to_at);
-    }
-    return mete__rule_convert(&unknown, first, cell.hi, settled_ns);
 }
 
 /* --- life ------------------------------------------------------------------ */
@@ -144,7 +119,6 @@ mete_status mete_limiter_create_why(mete_store *store, const char *name, const s
     pthread_mutex_init(&limiter->mutex, NULL);
     mete__secret_derive(&limiter->secret, store->table.header->fixed.secret, name, strlen(name));
     limiter->name_hash = mete__hash_key(&limiter->secret, name, strlen(name)).lo;
-    limiter->created_ns = mete__store_now(store);
     struct mete__rule *rule;
     status = find_rule(limiter, limit, &history, &rule, &reason);
     if (status != METE_OK) {

@@ -40,7 +40,6 @@ struct mete_limiter {
     struct mete__secret secret;
     uint64_t which; /* the history in force: histories[which % 2] */
     struct mete__history histories[2];
-    uint64_t created_ns;
     uint64_t name_hash;
     struct mete__log *log; /* sliding logs: the mapping in use; acquire */
     pthread_mutex_t mutex; /* set_limit */
@@ -58,10 +57,6 @@ static inline struct mete__log *mete__limiter_log(const mete_limiter *limiter)
 
 /* A consistent copy of the history in force. */
 void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out);
-
-/* What a cell of an unknown scale means under the first rule we remember. */
-uint64_t mete__limiter_first_word(const mete_limiter *limiter, const struct mete__history *history,
-                                  struct mete__pair cell, uint64_t now_ns);
 
 /* The rule that took over at a change. */
 static inline struct mete__rule *mete__history_after(const struct mete__history *history, uint64_t index)

@@ -12,35 +12,47 @@
 
 /* --- judging: which ring may be taken ----------------------------------------- */
 
-static uint64_t rank(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
-                     uint64_t *idle_at_ns)
+static uint64_t rank_of_state(const struct mete__log *log, const struct mete__ring *ring,
+                              const struct mete__ring_state *state, uint64_t gen, uint64_t now_ns,
+                              uint64_t *idle_at_ns)
 {
-    struct mete__log *log = context;
-    struct mete__ring ring = mete__log_ring(log, address);
-    struct mete__ring_state state = mete__ring_unpack(mete__pair_load_acquire(ring.control));
     *idle_at_ns = 0;
-    if (state.gen != (cell.hi & METE__GEN_MASK) || state.count == 0 || !mete__ring_state_is_valid(&ring, &state)) {
+    if (state->gen != gen || state->count == 0 || !mete__ring_state_is_valid(ring, state)) {
         return 0;
     }
     uint64_t period_ns = mete__load_u64_relaxed(&log->period_max_ns);
-    *idle_at_ns = mete__ring_time(&ring, &state, state.count - 1) + period_ns;
+    *idle_at_ns = mete__ring_time(ring, state, state->count - 1) + period_ns;
     if (*idle_at_ns <= now_ns) {
         return 0;
     }
-    uint64_t over = mete__ring_over(&ring, &state, now_ns >= period_ns ? now_ns - period_ns + 1 : 0);
-    return mete__max_u64(1, mete__muldiv_floor_u64(state.count - over, period_ns, log->ring_units));
+    uint64_t over = mete__ring_over(ring, state, now_ns >= period_ns ? now_ns - period_ns + 1 : 0);
+    return mete__max_u64(1, mete__muldiv_floor_u64(state->count - over, period_ns, log->ring_units));
+}
+
+static uint64_t rank(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
+                     uint64_t *idle_at_ns)
+{
+    const struct mete__log *log = context;
+    struct mete__ring ring = mete__log_ring(log, address);
+    struct mete__ring_state state = mete__ring_unpack(mete__pair_load_acquire(ring.control));
+    return rank_of_state(log, &ring, &state, cell.hi & METE__GEN_MASK, now_ns, idle_at_ns);
 }
 
 /* Steps gen, so that the old key can charge no more.  A cell that is dead
  * already may be taken as it is. */
-static bool retire(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns)
+static bool retire(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
+                   uint64_t rank_max)
 {
+    uint64_t idle_at_ns;
     struct mete__ring ring = mete__log_ring(context, address);
     struct mete__pair control = mete__pair_load_acquire(ring.control);
     struct mete__ring_state state = mete__ring_unpack(control);
-    (void)now_ns;
     if (state.gen != (cell.hi & METE__GEN_MASK)) {
         return true;
+    }
+    /* Charged since it was chosen: the swap below is of this control, so it is judged by this one. */
+    if (rank_of_state(context, &ring, &state, state.gen, now_ns, &idle_at_ns) > rank_max) {
+        return false;
     }
     state.gen++;
     state.count = 0;

@@ -44,22 +44,24 @@ mete_status mete_limit_check(const struct mete_limit *limit, char *why, size_t w
         mete__zone_destroy(zone);
         if (status != METE_OK) {
             return mete__fail(&reason, status == METE_ENOMEM ? METE_ENOMEM : METE_EINVAL,
-                              "time_zone: '%s' is not known on this machine", limit->time_zone);
+                              "time_zone: %s%s is not known on this machine",
+                              mete__zone_is_name(limit->time_zone) ? limit->time_zone : "the name",
+                              mete__zone_is_name(limit->time_zone) ? "" : " given");
         }
     }
     return METE_OK;
 }
 
-/* Fields that mean nothing here are made equal, so that equal limits are. */
-static struct mete_limit normal(const struct mete_limit *limit)
+/* Limits are compared as bytes: holes, and what lies behind the zone's name, are zeroed. */
+static void normalize(const struct mete_limit *limit, struct mete_limit *clean)
 {
-    struct mete_limit clean = {.algorithm = limit->algorithm,
-                               .count = limit->count,
-                               .period_ns = limit->period_ns,
-                               .burst = limit->burst,
-                               .alignment = limit->alignment};
-    strcpy(clean.time_zone, limit->time_zone);
-    return clean;
+    memset(clean, 0, sizeof *clean);
+    clean->algorithm = limit->algorithm;
+    clean->count = limit->count;
+    clean->period_ns = limit->period_ns;
+    clean->burst = limit->burst;
+    clean->alignment = limit->alignment;
+    strcpy(clean->time_zone, limit->time_zone);
 }
 
 static struct mete__rule **find(struct mete__rules *rules, const struct mete_limit *limit, unsigned era)
@@ -93,7 +95,8 @@ mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit 
     if (status != METE_OK) {
         return mete__fail(why, status, "%s", sentence);
     }
-    struct mete_limit clean = normal(limit);
+    struct mete_limit clean;
+    normalize(limit, &clean);
     struct mete__rule **at = find(&store->rules, &clean, era);
     if (*at != NULL) {
         *out = *at;
@@ -107,7 +110,7 @@ mete_status mete__rule_intern(struct mete_store *store, const struct mete_limit 
         return mete__fail(why, METE_ENOMEM, "no memory");
     }
     memset(rule, 0, sizeof *rule);
-    rule->limit = clean;
+    memcpy(&rule->limit, &clean, sizeof clean);
     rule->era = era;
     status = mete__profile_init(&rule->profile, &clean, &unused);
     if (status == METE_OK && mete__kind_is_calendar(rule->profile.scale.kind)) {

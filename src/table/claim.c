@@ -115,6 +115,7 @@ static bool survey(const struct mete__table *table, struct mete__bucket *bucket,
                    const struct mete__judge *judge, struct mete__claim *claim, struct choice *out)
 {
     *out = (struct choice){.rank = UINT64_MAX};
+    METE_DCHECK(table->width > 0);
     for (unsigned i = 0; i < table->width; i++) {
         struct mete__pair *cell = &bucket->cells[i];
         struct mete__pair seen = mete__pair_load_acquire(cell);
@@ -180,7 +181,8 @@ static bool publish(const struct mete__table *table, const struct mete__judge *j
         struct mete__bucket *bucket =
             &table->buckets[mete__table_index(table, choice->cell) / METE__CELLS_PER_BUCKET];
         mete__max_u64_acq_rel(mark_of(table, bucket), claim->now_ns);
-        if (judge->retire != NULL && !judge->retire(judge->context, choice->cell, choice->seen, claim->now_ns)) {
+        if (judge->retire != NULL && !judge->retire(judge->context, choice->cell, choice->seen, claim->now_ns,
+                                                     choice->rank > RANK_LIVE ? choice->rank - RANK_LIVE : 0)) {
             return false;
         }
     }

@@ -12,6 +12,7 @@
 #include "base/os.h"
 #include "table/clock_cells.h"
 
+#define OPEN_TRIES 16
 #define COUNTERS_AT METE__PAGE
 #define SCALES_AT (2 * METE__PAGE)
 #define SCALES_BYTES (METE__SCALES * sizeof(struct mete__pair))
@@ -81,7 +82,10 @@ mete_status mete__header_check(const struct mete__header *header, uint64_t bytes
     struct mete__header_fixed expected = *fixed;
     bool in_range = fixed->keys_max >= 1 && fixed->keys_max <= METE__KEYS_MAX_MAX &&
                     fixed->ring_units <= METE_LOG_COUNT_MAX &&
-                    (fixed->content == METE__CONTENT_CELLS || fixed->content == METE__CONTENT_LOG);
+                    (fixed->clock_kind == METE__CLOCK_OWN || fixed->clock_kind == METE__CLOCK_CALLERS) &&
+                    (fixed->content == METE__CONTENT_CELLS
+                         ? fixed->ring_units == 0 && fixed->name_hash == 0
+                         : fixed->content == METE__CONTENT_LOG && fixed->ring_units >= 1);
     if (in_range) {
         lay_out(&expected);
     }
@@ -200,7 +204,7 @@ static mete_status open_file(const struct mete__map_spec *spec, struct mete__tab
     if (!METE__PAIR_IS_SHARED) {
         return mete__fail(why, METE_ENOTSUP, "path: this machine has no 16-byte compare-and-swap to share a file with");
     }
-    for (;;) { /* twice at most, unless someone keeps removing the file */
+    for (int tries = 0; tries < OPEN_TRIES; tries++) { /* more than two only if someone keeps removing the file */
         struct mete__os_file file;
         struct mete__header header;
         bool is_absent;
@@ -221,6 +225,7 @@ static mete_status open_file(const struct mete__map_spec *spec, struct mete__tab
             return status;
         }
     }
+    return mete__fail(why, METE_EIO, "path: '%s' is removed whenever it is made", spec->path);
 }
 
 mete_status mete__map_open(const struct mete__map_spec *spec, struct mete__table *out, const struct mete__why *why)

@@ -128,7 +128,8 @@ struct mete__judge {
     void *context;
     uint64_t (*rank)(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
                      uint64_t *idle_at_ns);
-    bool (*retire)(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns);
+    bool (*retire)(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
+                   uint64_t rank);
     uint64_t (*word)(void *context, const struct mete__pair *address, struct mete__pair pending);
 };
 

@@ -202,6 +202,11 @@ static const char *judge(struct scene *scene, bool is_over)
     if (scene->admitted_max != 0 && units.admitted > scene->admitted_max) {
         return "more admitted than the limit allows";
     }
+    for (unsigned i = 0; i < scene->calls_n; i++) {
+        if (scene->calls[i].must_pass && scene->answers[i].is_done && !scene->answers[i].decisions[0].allowed) {
+            return "a call was denied that nothing stands in the way of";
+        }
+    }
     if (units.admitted + units.unknown < scene->admitted_min) {
         return "less admitted than the limit allows";
     }
@@ -250,6 +255,11 @@ void scene_add(struct scene *scene, struct scene_call call)
     if (call.program != SCENE_PROBE && call.program >= scene->programs) {
         scene->programs = call.program + 1;
     }
+}
+
+void scene_must_pass(struct scene *scene)
+{
+    scene->calls[scene->calls_n - 1].must_pass = true;
 }
 
 void scene_open(struct scene *scene, const char *name, const struct world_shape *shape, const char *limit,

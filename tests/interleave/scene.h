@@ -41,6 +41,7 @@ struct scene_call {
     uint64_t now_ns;   /* 0: METE_NOW */
     unsigned limiter;  /* index in the world */
     const char *limit; /* SCENE_SET_LIMIT */
+    bool must_pass;    /* be admitted, in every schedule */
 };
 
 #define SCENE_PROBE SCHEDULE_PROGRAMS_MAX
@@ -84,6 +85,9 @@ void scene_open(struct scene *scene, const char *name, const struct world_shape 
 void scene_take(struct scene *scene, char program, const char *key, uint64_t cost);
 void scene_take_at(struct scene *scene, char program, const char *key, uint64_t cost, uint64_t now_ns);
 void scene_add(struct scene *scene, struct scene_call call);
+
+/* The call added last must be admitted. */
+void scene_must_pass(struct scene *scene);
 
 /* Takes now, for the start; it must be admitted. */
 void scene_took(struct scene *scene, const char *key, uint64_t cost, uint64_t now_ns);

@@ -287,7 +287,9 @@ class Walk:
     def _next_limit(self):
         rng = self.rng
         limit = self.limit
-        roll = rng.randrange(6)
+        roll = rng.randrange(7)
+        if roll == 6:
+            return self._one_field_changed(limit)
         if roll == 0 and limit.algorithm in BUCKETS:
             return limit._replace(burst=random_burst(rng, limit), algorithm=rng.choice(BUCKETS))
         if roll <= 2 and limit.algorithm not in BUCKETS:
@@ -296,6 +298,15 @@ class Walk:
             return rng.choice(self.past[-3:])
         kinds = ALGORITHMS if self.mode == "store" else ALGORITHMS[:4]
         return random_limit(rng, limit.algorithm if roll == 4 else rng.choice(kinds), self.mode, self.count_max)
+
+    def _one_field_changed(self, limit):
+        """The same figures under another name, or a calendar limit with another zone or unit."""
+        rng = self.rng
+        if limit.is_calendar():
+            return limit._replace(**rng.choice(({"time_zone": rng.choice(ZONES)}, {"alignment": rng.choice(UNITS)})))
+        algorithm = rng.choice(ALGORITHMS if self.mode == "store" else ALGORITHMS[:4])
+        alignment = rng.choice(("epoch", "first")) if algorithm == "fixed_window" else "epoch"
+        return limit._replace(algorithm=algorithm, alignment=alignment, burst=limit.burst * (algorithm in BUCKETS))
 
     def _tick(self):
         """The store's clock never goes back; it may stay behind the requests."""

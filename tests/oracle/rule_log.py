@@ -6,6 +6,9 @@ first.
 """
 from rule import NEVER, Rule, TEN_YEARS, TIME_MAX
 
+# "Nothing is added at a moment after t_max + 10 years: METE_NEVER."
+MOMENT_MAX = TIME_MAX + TEN_YEARS
+
 
 class SlidingLog(Rule):
     def __init__(self, limit):
@@ -45,7 +48,8 @@ class SlidingLog(Rule):
 
     def retry(self, state, t, n):
         live, used, now, ahead = self.look(state, t)
-        return self._passes_at(live, used, now, n) - (t if ahead else now)
+        moment = self._passes_at(live, used, now, n)
+        return NEVER if moment > MOMENT_MAX else moment - (t if ahead else now)
 
     @staticmethod
     def _add(live, moment, n):
@@ -60,10 +64,9 @@ class SlidingLog(Rule):
     def book(self, state, t, n, wait_max):
         live, used, now, ahead = self.look(state, t)
         moment = self._passes_at(live, used, now, n)
+        if moment > MOMENT_MAX:
+            return 0, NEVER, state
         wait = moment - (t if ahead else now)
-        if moment > TIME_MAX + TEN_YEARS:
-            # "Nothing is added at a moment after t_max + 10 years: METE_NEVER."
-            return wait, NEVER, state
         return wait, max(0, wait - wait_max), (self._add(live, moment, n), moment, ahead or moment > now)
 
     def undo(self, state, t, n):
