@@ -36,7 +36,7 @@ run: program
 	@$(RELEASE)/mete replay examples/sample.log --limit "20/1m burst 10"
 
 bench: program
-	@$(RELEASE)/mete bench
+	@$(RELEASE)/mete bench --replay examples/sample.log
 
 test:
 	@tools/install-deps test

@@ -61,7 +61,7 @@ int mete__cli_replay(int argc, char **argv)
         .operands_max = FILES_MAX,
     };
     size_t count = 0;
-    enum mete__args_result result = mete__args_parse(&args, argc, argv, &count);
+    const enum mete__args_result result = mete__args_parse(&args, argc, argv, &count);
     if (result != METE__ARGS_OK) {
         return result == METE__ARGS_HELP ? METE__EXIT_OK : METE__EXIT_USAGE;
     }

@@ -16,6 +16,9 @@
  * default: only what is used takes memory. */
 #define LOG_UNITS_MAX ((uint64_t)16 * 1024 * 1024)
 
+/* The store is made for so many times the keys that are counted. */
+#define STORE_ROOM 4u
+
 static bool decide_batch(struct mete__decider *decider, struct mete_decision *decisions, const struct mete__why *why);
 static void count_decision(struct mete__decider *decider, size_t i, const struct mete_decision *decision);
 static void count_time(struct mete__decider *decider, uint64_t time_ns);
@@ -165,7 +168,10 @@ bool mete__decider_init(struct mete__decider *decider, const struct mete_limit *
     }
     const struct mete_clock clock = {still_clock, NULL};
     struct mete_store_options options = METE_STORE_OPTIONS_INIT;
-    options.keys_max = keys_max;
+    /* Room to spare: a log may go back in time, and a key whose idle cell was taken
+     * by another starts anew at that one's time, not at its own. */
+    options.keys_max = keys_max < UINT64_MAX / STORE_ROOM ? keys_max * STORE_ROOM : keys_max;
+    options.flags = METE_STORE_NO_PREFAULT;
     options.clock = &clock;
     options.log_units_max = LOG_UNITS_MAX;
     if (mete_store_create_why(&options, &decider->store, why->text, why->size) != METE_OK ||

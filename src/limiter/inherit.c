@@ -233,6 +233,9 @@ bool mete__is_settled_now(const mete_limiter *limiter, const struct mete__histor
         return false;
     }
     const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);
+    if (from != NULL && mete__scale_is_same(&from->scale, to)) {
+        return false; /* the same rate under another id: nothing changes */
+    }
     return from == NULL || to->kind == METE__KIND_GCRA || from->scale.kind != to->kind ||
            from->scale.period != to->period;
 }
@@ -245,12 +248,14 @@ static bool find_cell(const struct mete__inheritance *heir, struct mete__pair *s
     return mete__table_find(&heir->limiter->table, &slot, seen) != NULL;
 }
 
-static void bring_units(struct mete__inheritance *heir, struct debt debt, uint64_t index, uint64_t now_ns)
+/* ring is one the key had before, or NULL: time does not go back for it. */
+static void bring_units(struct mete__inheritance *heir, struct debt debt, uint64_t index,
+                        const struct mete__log_view *ring)
 {
-    walk(&debt, heir->history, index, now_ns);
+    walk(&debt, heir->history, index, heir->now_ns);
     heir->what = METE__HEIR_UNITS;
     heir->units = debt.units;
-    heir->at_ns = debt.at_ns;
+    heir->at_ns = mete__max_u64(debt.at_ns, ring != NULL ? ring->state.last_ns : 0);
 }
 
 void mete__inheritance_find(struct mete__inheritance *heir, const struct mete__log_view *own, uint64_t now_ns)
@@ -261,27 +266,31 @@ void mete__inheritance_find(struct mete__inheritance *heir, const struct mete__l
     uint64_t index;
     heir->what = own != NULL ? METE__HEIR_RING : METE__HEIR_NOTHING;
     heir->units = 0;
+    heir->now_ns = now_ns;
     if (history->count == 0) {
         return;
     }
-    bool has_ring = own != NULL || find_ring(heir->limiter, heir->hash, &view);
-    uint64_t ring_scale = !has_ring ? 0 : scale_of(own != NULL ? own->cell_seen : view.cell_seen);
-    if (find_cell(heir, &cell) && (!has_ring || is_later(history, scale_of(cell), ring_scale))) {
+    const struct mete__log_view *ring = own;
+    if (ring == NULL && find_ring(heir->limiter, heir->hash, &view)) {
+        ring = &view;
+    }
+    uint64_t ring_scale = ring != NULL ? scale_of(ring->cell_seen) : 0;
+    if (find_cell(heir, &cell) && (ring == NULL || is_later(history, scale_of(cell), ring_scale))) {
         struct debt debt = leave_cell(heir->limiter, history, cell, &index, now_ns);
-        bring_units(heir, debt, index, now_ns);
+        bring_units(heir, debt, index, ring);
         if (heir->units == 0 && own == NULL) {
             heir->what = METE__HEIR_NOTHING;
         }
         return;
     }
-    if (!has_ring) {
+    if (ring == NULL) {
         return;
     }
     heir->what = METE__HEIR_RING;
     index = mete__history_index(history, ring_scale);
     if (index != METE__BEFORE_OUR_TIME && end_of_logs(history, index) < history->count) {
         struct debt debt = leave_ring(heir->limiter, history, heir->hash, &index, now_ns);
-        bring_units(heir, debt, index, now_ns);
+        bring_units(heir, debt, index, ring);
     }
 }
 
@@ -293,7 +302,8 @@ static void copy_ring(const struct mete__inheritance *heir, const struct mete__r
     struct mete__log_view view;
     while (find_ring(heir->limiter, heir->hash, &view)) {
         uint64_t index = mete__history_index(heir->history, scale_of(view.cell_seen));
-        uint64_t drop_ns = over_at_changes_ns(heir->history, index, heir->history->count, view.state.last_ns, UINT64_MAX);
+        uint64_t drop_ns = over_at_changes_ns(heir->history, index, heir->history->count, view.state.last_ns,
+                                              heir->now_ns);
         uint64_t over = mete__ring_over(&view.ring, &view.state, drop_ns);
         state->count = mete__min_u64(view.state.count - over, ring->units);
         state->last_ns = mete__max_u64(last_ns, view.state.last_ns);

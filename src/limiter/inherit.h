@@ -43,6 +43,7 @@ struct mete__inheritance {
     enum mete__heirloom what;
     uint64_t units;
     uint64_t at_ns;
+    uint64_t now_ns; /* of the request */
 };
 
 /* own is the key's ring in heir->log, NULL when it has none. */

@@ -53,7 +53,9 @@ static mete_status check_create(mete_store *store, const char *name, const struc
 /*
  * A scale that was in force before, with another in between, comes back under
  * another id (an era): else a cell from its first time, not used in between,
- * would pass as one of the second.
+ * would pass as one of the second.  Eras go round, so that one is used again only
+ * long after the history has forgotten it.  A calendar in another zone has other
+ * windows under the same scale, so it gets another era too.
  */
 static bool is_id_free(const struct mete__history *history, uint64_t scale_id)
 {
@@ -62,7 +64,13 @@ static bool is_id_free(const struct mete__history *history, uint64_t scale_id)
             return false;
         }
     }
-    return true;
+    return history->current->scale_id != scale_id;
+}
+
+static bool keeps_words(const struct mete__rule *before, const struct mete__rule *after)
+{
+    return before->scale_id == after->scale_id &&
+           strcmp(before->limit.time_zone, after->limit.time_zone) == 0;
 }
 
 static mete_status choose_rule(mete_limiter *limiter, const struct mete_limit *limit,
@@ -71,15 +79,17 @@ static mete_status choose_rule(mete_limiter *limiter, const struct mete_limit *l
 {
     unsigned era = history->current != NULL ? history->current->era : 0;
     mete_status status = mete__rule_intern(limiter->store, limit, era, rule, why);
-    if (status != METE_OK || history->current == NULL || (*rule)->scale_id == history->current->scale_id) {
+    if (status != METE_OK || history->current == NULL || keeps_words(history->current, *rule)) {
         return status;
     }
-    for (era = 0; era < METE__ERAS; era++) {
+    for (unsigned i = 0; i < METE__ERAS; i++) {
+        era = (limiter->eras_used + i) % METE__ERAS;
         status = mete__rule_intern(limiter->store, limit, era, rule, why);
         if (status != METE_OK || is_id_free(history, (*rule)->scale_id)) {
             break;
         }
     }
+    limiter->eras_used = (era + 1) % METE__ERAS;
     return status;
 }
 

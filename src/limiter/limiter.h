@@ -42,6 +42,7 @@ struct mete_limiter {
     struct mete__history histories[2];
     uint64_t name_hash;
     struct mete__log *log; /* sliding logs: the mapping in use; acquire */
+    unsigned eras_used;    /* set_limit: which era comes next */
     pthread_mutex_t mutex; /* set_limit */
 };
 

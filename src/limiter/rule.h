@@ -34,7 +34,7 @@ struct mete__rules {
     unsigned count;
 };
 
-#define METE__ERAS 16u
+#define METE__ERAS 64u
 
 /* The rule for a limit and an era, new or known.  The store's mutex is held.
  * Statuses as mete_limiter_create. */

@@ -46,7 +46,7 @@ static void expect_failure(struct mete__log_wish wish, const char *sample, enum 
 static void formats_that_cannot_be_told(void **state)
 {
     (void)state;
-    static const char *const samples[] = {"no log at all", "192.0.2.1", "\x7f" "ELF\x02\x01", "[1]\n[2]\n", "{\n"};
+    static const char *const samples[] = {"no log at all", "192.0.2.1", ("\x7f" "ELF\x02\x01"), "[1]\n[2]\n", "{\n"};
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         expect_failure((struct mete__log_wish){0}, samples[i], METE__READER_BAD_INPUT,
                        "the format cannot be told from the first lines; name it with --format");

@@ -12,8 +12,8 @@ that fails notices nothing.  Before that the test must pass on the copy as it is
     mutants.py --only NAME --test T   is it noticed by other tests?  (may be repeated)
     mutants.py --list                 the table
 
-A test is named as for ctest.  One that begins with "mete " is a command line: it
-must exit 0 on the copy as it is and 1 on the mutant.
+A test is named as for ctest; a Python test may be given arguments.  One that begins
+with "mete " is a command line: it must exit 0 on the copy as it is and 1 on the mutant.
 """
 import argparse
 import os
@@ -21,6 +21,7 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -107,7 +108,7 @@ class Tree:
     def targets_of(self, test):
         if test.startswith("mete "):
             return ["mete_program"]
-        room, name = test.split("/")
+        room, name = test.split()[0].split("/")
         if name.startswith("test_"):
             files = os.listdir(os.path.join(self.source, "tests", room))
             return ["mete_program"] + [file[:-2] for file in files if file.endswith("_driver.c")]
@@ -126,10 +127,24 @@ class Tree:
             if done.returncode not in (0, 1):
                 sys.exit(f"{test} exits {done.returncode}:\n{done.stdout}")
             return done.returncode == 0, "exit 1"
+        if " " in test:
+            return self.run_script(*test.split())
         done = self.call("ctest", "--test-dir", self.build_dir, "--no-tests=error", "-R", f"^{re.escape(test)}$")
         if "No tests were found" in done.stdout:
             sys.exit(f"there is no test {test}")
         return done.returncode == 0, "timeout" if "***Timeout" in done.stdout else "failure"
+
+    def run_script(self, test, *arguments):
+        environment = dict(self.environment, METE_BIN=os.path.join(self.build_dir, "src/cli/mete"),
+                           METE_BUILD_DIR=self.build_dir, METE_SOURCE_DIR=self.source)
+        command = [sys.executable, os.path.join(self.source, "tests", f"{test}.py"), *arguments]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True) as process:
+            try:
+                return process.wait(TEST_TIMEOUT_S) == 0, "failure"
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # its workers too
+                return False, "timeout"
 
     def is_passed_unbroken(self, test):
         if test not in self.passes:
