@@ -123,8 +123,9 @@ class Key:
             return state
         if any(not is_log(old) for old, _, _ in self.changes):
             # "The first use of a log after a change from another kind moves the units there, even when that use is
-            # a peek or a denial."
-            self._write(None, state)
+            # a peek or a denial; when nothing is owed, nothing is moved."
+            if state and state[0]:
+                self._write(None, state)
         return ((), self.last, False) if state is None and self.last else state
 
     def _write(self, before, after):
