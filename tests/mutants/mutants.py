@@ -123,7 +123,7 @@ class Tree:
     def run(self, test):
         """(passed, word): of a test that is built."""
         if test.startswith("mete "):
-            done = self.call(os.path.join(self.build_dir, "src/cli/mete"), *shlex.split(test)[1:])
+            done = self.call(os.path.join(self.build_dir, "mete"), *shlex.split(test)[1:])
             if done.returncode not in (0, 1):
                 sys.exit(f"{test} exits {done.returncode}:\n{done.stdout}")
             return done.returncode == 0, "exit 1"
@@ -135,7 +135,7 @@ class Tree:
         return done.returncode == 0, "timeout" if "***Timeout" in done.stdout else "failure"
 
     def run_script(self, test, *arguments):
-        environment = dict(self.environment, METE_BIN=os.path.join(self.build_dir, "src/cli/mete"),
+        environment = dict(self.environment, METE_BIN=os.path.join(self.build_dir, "mete"),
                            METE_BUILD_DIR=self.build_dir, METE_SOURCE_DIR=self.source)
         command = [sys.executable, os.path.join(self.source, "tests", f"{test}.py"), *arguments]
         with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
