@@ -33,8 +33,8 @@ METE_API mete_status mete_profile_init(struct mete_profile *profile, const struc
  * METE_TIME_MAX.  *word is changed only when units were taken or given back.
  * METE_EINVAL for a NULL, METE_ERANGE for a time too large.
  */
-METE_API mete_status mete_word_take(const struct mete_profile *profile, uint64_t *word, uint64_t cost,
-                                    uint64_t now_ns, struct mete_decision *out);
+METE_API mete_status mete_word_take(const struct mete_profile *profile, uint64_t *word, uint64_t cost, uint64_t now_ns,
+                                    struct mete_decision *out);
 METE_API mete_status mete_word_peek(const struct mete_profile *profile, uint64_t word, uint64_t cost, uint64_t now_ns,
                                     struct mete_decision *out);
 METE_API mete_status mete_word_reserve(const struct mete_profile *profile, uint64_t *word, uint64_t cost,

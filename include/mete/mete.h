@@ -89,8 +89,8 @@ enum mete_algorithm {
 
 /* Where the windows of METE_FIXED_WINDOW start.  Other algorithms: METE_ALIGN_EPOCH. */
 enum mete_alignment {
-    METE_ALIGN_EPOCH = 0, /* at multiples of the period since the clock's zero (Unix epoch by default) */
-    METE_ALIGN_FIRST = 1, /* at the first request of the key after its last window ended */
+    METE_ALIGN_EPOCH = 0,  /* at multiples of the period since the clock's zero (Unix epoch by default) */
+    METE_ALIGN_FIRST = 1,  /* at the first request of the key after its last window ended */
     METE_ALIGN_MINUTE = 2, /* at calendar units of time_zone; period_ns must be 0; the */
     METE_ALIGN_HOUR = 3,   /* store's clock must read as Unix time; weeks start on Monday */
     METE_ALIGN_DAY = 4,
@@ -108,11 +108,11 @@ enum mete_alignment {
  */
 struct mete_limit {
     enum mete_algorithm algorithm;
-    uint64_t count;     /* units, at least 1 ... */
-    uint64_t period_ns; /* ... per this many nanoseconds, 1..METE_PERIOD_MAX; 0 with a calendar alignment */
-    uint64_t burst;     /* buckets: most units that may pass at one instant; 0 means count.
+    uint64_t count;                /* units, at least 1 ... */
+    uint64_t period_ns;            /* ... per this many nanoseconds, 1..METE_PERIOD_MAX; 0 with a calendar alignment */
+    uint64_t burst;                /* buckets: most units that may pass at one instant; 0 means count.
                            windows and log: must be 0 (their capacity is count) */
-    enum mete_alignment alignment;       /* fixed window only */
+    enum mete_alignment alignment; /* fixed window only */
     char time_zone[METE_TIME_ZONE_SIZE]; /* calendar alignments: an IANA name such as "Europe/Berlin",
                                             NUL-terminated; "" is UTC.  Otherwise "" */
 };
@@ -206,14 +206,14 @@ enum mete_clock_source {
 #define METE_STORE_NO_PREFAULT 2u   /* do not touch the memory at creation: less memory, slower first use */
 
 struct mete_store_options {
-    size_t size;                           /* sizeof(struct mete_store_options) */
-    uint64_t keys_max;                     /* live keys held without eviction, 1..2^36; default 1,000,000 */
-    const char *path;                      /* NULL: private memory; else a file shared by processes and kept */
-    enum mete_full_policy on_full;         /* default METE_FULL_EVICT; per process, not kept in the file */
-    const struct mete_clock *clock;        /* NULL: monotonic; copied; its context must outlive the store */
-    enum mete_clock_source clock_source;   /* used when clock is NULL */
-    unsigned flags;                        /* METE_STORE_NO_... */
-    uint64_t log_units_max;                /* units (timestamps) each sliding log limiter can hold over all
+    size_t size;                         /* sizeof(struct mete_store_options) */
+    uint64_t keys_max;                   /* live keys held without eviction, 1..2^36; default 1,000,000 */
+    const char *path;                    /* NULL: private memory; else a file shared by processes and kept */
+    enum mete_full_policy on_full;       /* default METE_FULL_EVICT; per process, not kept in the file */
+    const struct mete_clock *clock;      /* NULL: monotonic; copied; its context must outlive the store */
+    enum mete_clock_source clock_source; /* used when clock is NULL */
+    unsigned flags;                      /* METE_STORE_NO_... */
+    uint64_t log_units_max;              /* units (timestamps) each sliding log limiter can hold over all
                                               its keys; default 1,048,576; 8 bytes each, used memory only */
 };
 
@@ -329,8 +329,7 @@ METE_API mete_status mete_take(mete_limiter *limiter, const struct mete_request 
 METE_API mete_status mete_peek(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out);
 
 /* Takes now, to be acted on after out->wait_ns, if that is at most wait_ns_max. */
-METE_API mete_status mete_reserve(mete_limiter *limiter, const struct mete_request *request,
-                                  struct mete_decision *out);
+METE_API mete_status mete_reserve(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out);
 
 /*
  * Gives request->cost units back, never above full.  Buckets: at any time.

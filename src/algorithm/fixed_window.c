@@ -29,8 +29,7 @@ static struct fixed fixed_fresh(const struct mete__profile *profile, const struc
     struct fixed fixed = {.base_ns = moment->now_ns};
     uint64_t period = profile->scale.period;
     if (profile->scale.kind == METE__KIND_FIXED_EPOCH) {
-        fixed.start_ns =
-            mete__div_floor_recip_u64(moment->now_ns, period, profile->frames.period_recip) * period;
+        fixed.start_ns = mete__div_floor_recip_u64(moment->now_ns, period, profile->frames.period_recip) * period;
         fixed.end_ns = fixed.start_ns + period;
     } else if (profile->scale.kind == METE__KIND_FIXED_FIRST) {
         fixed.start_ns = grain_ceil(moment->now_ns, profile->frames.grain_shift);
@@ -48,7 +47,8 @@ static struct fixed fixed_decode(const struct mete__profile *profile, uint64_t w
     uint64_t now_ns = moment->now_ns;
     uint64_t place = word >> (frames->count_bits + 1);
     /* Only a damaged word holds more than the capacity. */
-    struct fixed fixed = {.used = mete__min_u64(word & frames->count_mask, profile->capacity), .booked = (word >> frames->count_bits) & 1};
+    struct fixed fixed = {.used = mete__min_u64(word & frames->count_mask, profile->capacity),
+                          .booked = (word >> frames->count_bits) & 1};
     uint64_t grain = 0;
     if (word == 0) {
         return fixed_fresh(profile, moment);

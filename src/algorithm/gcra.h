@@ -70,7 +70,7 @@ METE_INLINE uint64_t mete__ticks_first_ns(const struct mete__ticks *ticks, uint6
 /* "allowed iff d + n <= B": the decision itself, with now already in ticks
  * (floor).  cost is at least 1.  On true *next is the new word. */
 METE_INLINE bool mete__gcra_admits(const struct mete__profile *profile, uint64_t word, uint64_t cost, uint64_t now_ns,
-                                     uint64_t now_tick, uint64_t *next)
+                                   uint64_t now_tick, uint64_t *next)
 {
     const struct mete__ticks *ticks = &profile->ticks;
     if (__builtin_expect(cost > profile->capacity, 0)) {
@@ -98,14 +98,14 @@ METE_INLINE uint64_t mete__gcra_remaining(const struct mete__profile *profile, u
 }
 
 METE_INLINE uint64_t mete__gcra_reset_after(const struct mete__profile *profile, uint64_t word, uint64_t now_ns,
-                                              uint64_t now_tick)
+                                            uint64_t now_tick)
 {
     return word <= now_tick ? 0 : mete__ticks_first_ns(&profile->ticks, word) - now_ns;
 }
 
 /* How long until d + n <= B; 0 when it holds now; cost <= capacity. */
 METE_INLINE uint64_t mete__gcra_wait_for_room(const struct mete__profile *profile, uint64_t word, uint64_t cost,
-                                                uint64_t now_ns, uint64_t now_tick)
+                                              uint64_t now_ns, uint64_t now_tick)
 {
     const struct mete__ticks *ticks = &profile->ticks;
     uint64_t lead = ticks->burst_ticks - cost * ticks->cost;

@@ -21,7 +21,7 @@
 
 enum mete__kind {
     METE__KIND_NONE = 0,
-    METE__KIND_GCRA = 1,         /* both buckets */
+    METE__KIND_GCRA = 1, /* both buckets */
     METE__KIND_FIXED_EPOCH = 2,
     METE__KIND_FIXED_FIRST = 3,
     METE__KIND_FIXED_CALENDAR = 4, /* + alignment - METE_ALIGN_MINUTE, up to 9 */

@@ -120,8 +120,7 @@ uint64_t mete__sliding_refund(const struct mete__profile *profile, uint64_t word
         return word;
     }
     uint64_t index = word >> (2 * frames->count_bits + 1);
-    uint64_t taken_index =
-        mete__div_floor_recip_u64(moment->now_ns, profile->scale.period, frames->period_recip);
+    uint64_t taken_index = mete__div_floor_recip_u64(moment->now_ns, profile->scale.period, frames->period_recip);
     if (taken_index == index) {
         return word - mete__min_u64(cost, word & frames->count_mask);
     }
@@ -158,8 +157,7 @@ void mete__sliding_describe(const struct mete__profile *profile, uint64_t word, 
     out->reset_after_ns = idle_after + sliding.ahead_ns;
 }
 
-uint64_t mete__sliding_idle_at_ns(const struct mete__profile *profile, uint64_t word,
-                                  const struct mete__moment *moment)
+uint64_t mete__sliding_idle_at_ns(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment)
 {
     struct sliding sliding = sliding_decode(profile, word, moment->now_ns);
     uint64_t idle_after = sliding_idle_after(profile, &sliding);
@@ -182,10 +180,9 @@ uint64_t mete__sliding_of_owed(const struct mete__profile *profile, uint64_t owe
 uint64_t mete__sliding_recount(const struct mete__profile *from, const struct mete__profile *to, uint64_t word)
 {
     const struct mete__frames *frames = &from->frames;
-    struct sliding sliding = {
-        .index = word >> (2 * frames->count_bits + 1),
-        .booked = (word >> (2 * frames->count_bits)) & 1,
-        .prev = mete__min_u64((word >> frames->count_bits) & frames->count_mask, to->capacity),
-        .cur = mete__min_u64(word & frames->count_mask, to->capacity)};
+    struct sliding sliding = {.index = word >> (2 * frames->count_bits + 1),
+                              .booked = (word >> (2 * frames->count_bits)) & 1,
+                              .prev = mete__min_u64((word >> frames->count_bits) & frames->count_mask, to->capacity),
+                              .cur = mete__min_u64(word & frames->count_mask, to->capacity)};
     return sliding_encode(to, &sliding);
 }

@@ -55,7 +55,6 @@ uint64_t mete__step_idle_at_ns(const struct mete__profile *profile, uint64_t wor
  */
 uint64_t mete__step_rank(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment);
 
-
 /* The same for units counted elsewhere (a sliding log). */
 uint64_t mete__step_rank_of_units(const struct mete__profile *profile, uint64_t units);
 

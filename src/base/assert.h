@@ -10,11 +10,11 @@
 /* Says on standard error what did not hold, and aborts. */
 _Noreturn void mete__assert_failed(const char *condition, const char *file, int line);
 
-#define METE_ASSERT(condition)       \
-    do {                             \
-        if (__builtin_expect(!(condition), 0)) { \
+#define METE_ASSERT(condition)                                   \
+    do {                                                         \
+        if (__builtin_expect(!(condition), 0)) {                 \
             mete__assert_failed(#condition, __FILE__, __LINE__); \
-        }                            \
+        }                                                        \
     } while (0)
 
 #ifdef METE_DCHECKS

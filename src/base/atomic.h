@@ -137,8 +137,7 @@ static inline bool mete__pair_is_same(struct mete__pair a, struct mete__pair b)
 
 METE_HIDDEN extern bool mete__pair_loads_are_atomic; /* set before main by atomic.c: AVX */
 
-METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
-                                       struct mete__pair desired)
+METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected, struct mete__pair desired)
 {
     bool swapped;
     __asm__ __volatile__("lock cmpxchg16b %1"
@@ -179,8 +178,7 @@ static inline struct mete__pair mete__pair_unpack(unsigned __int128 packed)
     return (struct mete__pair){(uint64_t)packed, (uint64_t)(packed >> 64)};
 }
 
-METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
-                                       struct mete__pair desired)
+METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected, struct mete__pair desired)
 {
     unsigned __int128 seen = mete__pair_pack(*expected);
     bool swapped = __atomic_compare_exchange_n((unsigned __int128 *)(void *)address, &seen, mete__pair_pack(desired),
@@ -191,14 +189,12 @@ METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pa
 
 METE_INLINE struct mete__pair mete__pair_load_acquire(const struct mete__pair *address)
 {
-    return mete__pair_unpack(
-        __atomic_load_n((const unsigned __int128 *)(const void *)address, __ATOMIC_SEQ_CST));
+    return mete__pair_unpack(__atomic_load_n((const unsigned __int128 *)(const void *)address, __ATOMIC_SEQ_CST));
 }
 
 #elif defined(METE__PAIR_PLAIN)
 
-METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected,
-                                       struct mete__pair desired)
+METE_INLINE bool mete__pair_cas_full(struct mete__pair *address, struct mete__pair *expected, struct mete__pair desired)
 {
     METE__POINT(address);
     if (!mete__pair_is_same(*address, *expected)) {

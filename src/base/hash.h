@@ -51,8 +51,8 @@ static inline uint64_t mete__hash_check(const void *bytes, size_t len)
 }
 
 /* A limiter's secret: the store's 32 bytes and the name, stretched. */
-static inline void mete__secret_derive(struct mete__secret *out, const unsigned char store_secret[32],
-                                       const char *name, size_t name_len)
+static inline void mete__secret_derive(struct mete__secret *out, const unsigned char store_secret[32], const char *name,
+                                       size_t name_len)
 {
     uint64_t seed[2];
     XXH64_canonical_t block;

@@ -48,8 +48,7 @@ mete_status mete__os_file_publish(const char *path, uint64_t bytes, const void *
 bool mete__os_file_read_head(const struct mete__os_file *file, void *head, size_t len);
 
 /* Maps the file shared; align as above. */
-mete_status mete__os_map_file(const struct mete__os_file *file, size_t align, void **out,
-                              const struct mete__why *why);
+mete_status mete__os_map_file(const struct mete__os_file *file, size_t align, void **out, const struct mete__why *why);
 void mete__os_file_close(struct mete__os_file *file);
 
 /* Calls back in every forked child, from then on. */

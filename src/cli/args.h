@@ -39,10 +39,10 @@ struct mete__arg {
 };
 
 struct mete__args {
-    const char *command;      /* the subcommand's name */
-    const char *operands;     /* as the usage line shows them: "FILE..."; "" when there are none */
-    const char *summary;      /* one sentence or a short paragraph */
-    const char *notes;        /* printed below the options; NULL when there is nothing to add */
+    const char *command;  /* the subcommand's name */
+    const char *operands; /* as the usage line shows them: "FILE..."; "" when there are none */
+    const char *summary;  /* one sentence or a short paragraph */
+    const char *notes;    /* printed below the options; NULL when there is nothing to add */
     const struct mete__arg *table;
     size_t table_count;
     size_t operands_min;

@@ -199,8 +199,8 @@ static void require_hot(struct mete__bench *bench)
          "hot key, admitted, 2 threads, opponent", METE__BENCH_RATIO, METE__BENCH_AT_MOST, 0.35},
         {"mete_take - mete_allow, admitted (ns)", "hot key, admitted, mete_take", "hot key, admitted, mete",
          METE__BENCH_DIFFERENCE, METE__BENCH_AT_MOST, 6},
-        {"mete_take - mete_allow, full (ns)", "hot key, full, mete_take", "hot key, full, mete",
-         METE__BENCH_DIFFERENCE, METE__BENCH_AT_MOST, 6},
+        {"mete_take - mete_allow, full (ns)", "hot key, full, mete_take", "hot key, full, mete", METE__BENCH_DIFFERENCE,
+         METE__BENCH_AT_MOST, 6},
         {"mete_take - mete_allow, denied (ns)", "hot key, denied, mete_take", "hot key, denied, mete",
          METE__BENCH_DIFFERENCE, METE__BENCH_AT_MOST, 6},
     };

@@ -97,8 +97,7 @@ static size_t read_system(struct mete__input *input, void *bytes, size_t size)
 static bool look_for_gzip(struct mete__input *input)
 {
     while (input->block_len < 2 && !input->end) {
-        input->block_len +=
-            read_system(input, input->block + input->block_len, METE__INPUT_BLOCK - input->block_len);
+        input->block_len += read_system(input, input->block + input->block_len, METE__INPUT_BLOCK - input->block_len);
     }
     if (input->error[0] != '\0') {
         return false;

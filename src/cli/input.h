@@ -20,13 +20,13 @@
 #define METE__INPUT_ERROR_SIZE 160
 
 struct mete__input {
-    const char *name;   /* as given; "-" is standard input */
+    const char *name; /* as given; "-" is standard input */
     int fd;
-    uint64_t bytes_in;  /* read so far, before unpacking */
-    uint64_t size;      /* of a regular file; 0 when it is not known */
+    uint64_t bytes_in; /* read so far, before unpacking */
+    uint64_t size;     /* of a regular file; 0 when it is not known */
     bool gzip;
-    bool in_member;     /* a gzip member has begun and has not ended */
-    bool end;           /* the system has no more bytes */
+    bool in_member; /* a gzip member has begun and has not ended */
+    bool end;       /* the system has no more bytes */
     z_stream stream;
     unsigned char *block; /* bytes read ahead: block[block_at..block_len-1] */
     size_t block_at;

@@ -25,9 +25,9 @@ enum mete__line {
 struct mete__lines {
     struct mete__input *input;
     char *buffer;
-    size_t line_at; /* the line read last */
-    size_t next_at; /* the line after it */
-    size_t end;     /* of the bytes in the buffer */
+    size_t line_at;        /* the line read last */
+    size_t next_at;        /* the line after it */
+    size_t end;            /* of the bytes in the buffer */
     uint64_t number;       /* of the first line of the record read last; from 1 */
     uint64_t lines_joined; /* how many more lines it spans */
     size_t first_len;      /* length of its first line, with its line end */

@@ -215,9 +215,9 @@ bool mete__clf_is_combined(struct mete__text line)
 }
 
 static const char *const field_names[METE__CLF_FIELDS] = {
-    [METE__CLF_ADDRESS] = "address", [METE__CLF_IDENT] = "ident",     [METE__CLF_USER] = "user",
-    [METE__CLF_TIME] = "time",       [METE__CLF_METHOD] = "method",   [METE__CLF_PATH] = "path",
-    [METE__CLF_STATUS] = "status",   [METE__CLF_BYTES] = "bytes",     [METE__CLF_REFERER] = "referer",
+    [METE__CLF_ADDRESS] = "address", [METE__CLF_IDENT] = "ident",   [METE__CLF_USER] = "user",
+    [METE__CLF_TIME] = "time",       [METE__CLF_METHOD] = "method", [METE__CLF_PATH] = "path",
+    [METE__CLF_STATUS] = "status",   [METE__CLF_BYTES] = "bytes",   [METE__CLF_REFERER] = "referer",
     [METE__CLF_AGENT] = "agent",
 };
 

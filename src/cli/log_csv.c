@@ -113,8 +113,7 @@ static void take_tsv_field(struct mete__text *row, struct mete__csv_field *out)
     }
 }
 
-enum mete__reason mete__csv_take_field(struct mete__text *row, char separator, struct mete__csv_field *out,
-                                       bool *more)
+enum mete__reason mete__csv_take_field(struct mete__text *row, char separator, struct mete__csv_field *out, bool *more)
 {
     if (separator == '\t') {
         take_tsv_field(row, out);
@@ -147,6 +146,6 @@ static struct mete__text undouble(const struct mete__csv *csv, const struct mete
 
 void mete__csv_init(struct mete__csv *csv, char separator, char *unquoted, size_t unquoted_size)
 {
-    *csv = (struct mete__csv){separator, METE__CSV_NO_COLUMN, METE__CSV_NO_COLUMN, METE__CSV_NO_COLUMN, unquoted,
-                              unquoted_size};
+    *csv = (struct mete__csv){separator, METE__CSV_NO_COLUMN, METE__CSV_NO_COLUMN, METE__CSV_NO_COLUMN,
+                              unquoted,  unquoted_size};
 }

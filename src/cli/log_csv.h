@@ -46,7 +46,6 @@ struct mete__csv_field {
 };
 
 /* Takes the next field of a header or a row; *more says whether another follows. */
-enum mete__reason mete__csv_take_field(struct mete__text *row, char separator, struct mete__csv_field *out,
-                                       bool *more);
+enum mete__reason mete__csv_take_field(struct mete__text *row, char separator, struct mete__csv_field *out, bool *more);
 
 #endif

@@ -27,8 +27,8 @@ enum mete__reason mete__json_read(struct mete__json *json, struct mete__text lin
     }
     struct member member;
     struct mete__text key = {"", ""};
-    if (json->key != NULL && (!find_member(json->row, line, json->key, &member) || !text_of(&member, &key) ||
-                              mete__text_is_empty(&key))) {
+    if (json->key != NULL &&
+        (!find_member(json->row, line, json->key, &member) || !text_of(&member, &key) || mete__text_is_empty(&key))) {
         return METE__REASON_NO_KEY;
     }
     struct mete__text text;

@@ -17,7 +17,7 @@
 #include "cli/log_record.h"
 
 struct mete__json {
-    const char *key;  /* NULL: one key for all */
+    const char *key; /* NULL: one key for all */
     const char *time;
     const char *cost; /* NULL: 1 */
     json_t *row;      /* the line read last; the record's key may point into it */

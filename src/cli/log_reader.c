@@ -82,8 +82,7 @@ static bool clf_field(const struct mete__reader *reader, const char *option, con
     char list[160];
     size_t len = 0;
     for (enum mete__clf_field at = METE__CLF_ADDRESS; at <= last; at++) {
-        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len > 0 ? ", " : "",
-                                mete__clf_field_name(at));
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len > 0 ? ", " : "", mete__clf_field_name(at));
     }
     (void)mete__fail(why, METE_EINVAL, "%s: the %s log format has no field '%s', but %s", option,
                      mete__format_name(reader->format), name, list);
@@ -129,8 +128,9 @@ static enum mete__reader_result open_json(struct mete__reader *reader, const str
     }
     if (time == NULL) {
         if (!mete__sniff_json_name(sample, mete__time_names, reader->time_name)) {
-            (void)mete__fail(why, METE_EINVAL, "no member of the first objects has the name of a time; "
-                                               "name it with --time");
+            (void)mete__fail(why, METE_EINVAL,
+                             "no member of the first objects has the name of a time; "
+                             "name it with --time");
             return METE__READER_BAD_INPUT;
         }
         time = reader->time_name;
@@ -182,8 +182,7 @@ static enum mete__reader_result open_csv(struct mete__reader *reader, const stru
         }
         snprintf(reader->key_name, sizeof(reader->key_name), "%s", wish->key);
     } else if (!reader->shared_key) {
-        reader->key_missing =
-            !mete__sniff_column_of(header, separator, mete__key_names, reader->key_name, &csv->key);
+        reader->key_missing = !mete__sniff_column_of(header, separator, mete__key_names, reader->key_name, &csv->key);
         reader->shared_key = reader->key_missing;
     }
     if (wish->cost != NULL && !csv_column(header, separator, "--cost", wish->cost, &csv->cost, why)) {
@@ -197,8 +196,9 @@ static enum mete__reader_result open_csv(struct mete__reader *reader, const stru
     if (!mete__sniff_column_of(header, separator, mete__time_names, reader->time_name, &csv->time)) {
         char list[256];
         list_header(header, separator, list, sizeof(list));
-        (void)mete__fail(why, METE_EINVAL, "read as %s, but no field of its header has the name of a time (%s); "
-                                           "name it with --time, or the format with --format",
+        (void)mete__fail(why, METE_EINVAL,
+                         "read as %s, but no field of its header has the name of a time (%s); "
+                         "name it with --time, or the format with --format",
                          mete__format_name(reader->format), list);
         return METE__READER_BAD_INPUT;
     }

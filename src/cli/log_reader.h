@@ -37,10 +37,10 @@ struct mete__log_wish {
 
 struct mete__reader {
     enum mete__format format;
-    bool header;      /* the first line that is not empty is a header */
-    bool shared_key;  /* one key for all, */
-    bool key_missing; /* and nobody asked for it: no field has the name of a key */
-    char key_name[METE__FIELD_NAME_SIZE];  /* the fields in use; "" for none */
+    bool header;                          /* the first line that is not empty is a header */
+    bool shared_key;                      /* one key for all, */
+    bool key_missing;                     /* and nobody asked for it: no field has the name of a key */
+    char key_name[METE__FIELD_NAME_SIZE]; /* the fields in use; "" for none */
     char time_name[METE__FIELD_NAME_SIZE];
     union {
         struct mete__clf clf;

@@ -29,15 +29,16 @@ int mete__cli_replay(int argc, char **argv)
          "the limit, such as \"10/1m burst 20\" (see 'mete limit');\n"
          "given more than once, all must let a request pass",
          METE__ARG_TEXTS, &options.limits, 0, 0},
-        {"key", "FIELD", "what is limited: a field's name, or - for one key for all\n"
-                         "(default: the client address, found by its usual names)",
+        {"key", "FIELD",
+         "what is limited: a field's name, or - for one key for all\n"
+         "(default: the client address, found by its usual names)",
          METE__ARG_TEXT, &options.key, 0, 0},
         {"cost", "FIELD", "how many units a request takes: a field with whole\nnumbers (default: 1 each)",
          METE__ARG_TEXT, &options.cost, 0, 0},
         {"time", "FIELD", "when a request came (default: found by its usual names)", METE__ARG_TEXT, &options.time, 0,
          0},
-        {"format", "NAME", "auto, common, combined, json, csv or tsv (default: auto)", METE__ARG_TEXT,
-         &options.format, 0, 0},
+        {"format", "NAME", "auto, common, combined, json, csv or tsv (default: auto)", METE__ARG_TEXT, &options.format,
+         0, 0},
         {"keys-max", "N", "keys held and counted (default: 1000000)", METE__ARG_U64, &options.keys_max, 1,
          UINT64_C(1000000000)},
         {"top", "N", "worst keys listed (default: 10)", METE__ARG_U64, &options.top, 0, 100000},

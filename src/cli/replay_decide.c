@@ -108,8 +108,7 @@ static void count_decision(struct mete__decider *decider, size_t i, const struct
     counts->never += !decision->allowed && decision->retry_after_ns == METE_NEVER;
     add_saturating(decision->allowed ? &counts->units_allowed : &counts->units_denied, request->cost);
 
-    struct mete__key_count *key =
-        mete__keys_get(&decider->keys, decider->hashes[i], request->key, request->key_len);
+    struct mete__key_count *key = mete__keys_get(&decider->keys, decider->hashes[i], request->key, request->key_len);
     if (key == NULL) {
         counts->unnamed++;
         return;

@@ -19,12 +19,12 @@ struct mete__replay_counts {
     uint64_t denied;
     uint64_t units_allowed; /* costs; UINT64_MAX when they do not fit */
     uint64_t units_denied;
-    uint64_t never;         /* denied, and a cost that could never pass */
-    uint64_t first_ns;      /* the earliest and the latest time */
+    uint64_t never;    /* denied, and a cost that could never pass */
+    uint64_t first_ns; /* the earliest and the latest time */
     uint64_t last_ns;
-    uint64_t steps_back;    /* requests that are earlier than the one before */
+    uint64_t steps_back; /* requests that are earlier than the one before */
     uint64_t step_back_max_ns;
-    uint64_t unnamed;       /* requests whose key had no room among the counted keys */
+    uint64_t unnamed; /* requests whose key had no room among the counted keys */
 };
 
 struct mete__decider {

@@ -25,10 +25,10 @@ bool mete__report_print_json(const struct mete__report *report)
 {
     json_t *root = totals_json(report);
     json_t *limits = limits_json(report);
-    json_t *rest = json_pack("{s:O, s:o, s:s, s:o?, s:o, s:o, s:o}", "limit", json_array_get(limits, 0), "limits",
-                             limits, "format", format_of_all(report), "span", span_json(&report->decider->counts),
-                             "skipped_reasons", reasons_json(report), "worst", worst_json(report), "files",
-                             files_json(report));
+    json_t *rest =
+        json_pack("{s:O, s:o, s:s, s:o?, s:o, s:o, s:o}", "limit", json_array_get(limits, 0), "limits", limits,
+                  "format", format_of_all(report), "span", span_json(&report->decider->counts), "skipped_reasons",
+                  reasons_json(report), "worst", worst_json(report), "files", files_json(report));
     bool ok = root != NULL && rest != NULL && json_object_update(root, rest) == 0 &&
               json_dumpf(root, stdout, JSON_INDENT(2)) == 0;
     printf("\n");
@@ -47,14 +47,13 @@ static json_t *totals_json(const struct mete__report *report)
     const struct mete__replay_counts *counts = &report->decider->counts;
     const struct mete__keys *keys = &report->decider->keys;
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* in this order */
-                     "requests", integer(counts->requests), "allowed", integer(counts->allowed),
-                     "denied", integer(counts->denied), "skipped", integer(mete__report_skipped(report)),
-                     "keys", integer(keys->count), "keys_complete", !keys->full,
-                     "requests_of_other_keys", integer(counts->unnamed),
-                     "keys_evicted", integer(report->stats.keys_evicted),
-                     "units_allowed", integer(counts->units_allowed), "units_denied", integer(counts->units_denied),
-                     "denied_forever", integer(counts->never), "steps_back", integer(counts->steps_back),
-                     "step_back_max_ns", integer(counts->step_back_max_ns));
+                     "requests", integer(counts->requests), "allowed", integer(counts->allowed), "denied",
+                     integer(counts->denied), "skipped", integer(mete__report_skipped(report)), "keys",
+                     integer(keys->count), "keys_complete", !keys->full, "requests_of_other_keys",
+                     integer(counts->unnamed), "keys_evicted", integer(report->stats.keys_evicted), "units_allowed",
+                     integer(counts->units_allowed), "units_denied", integer(counts->units_denied), "denied_forever",
+                     integer(counts->never), "steps_back", integer(counts->steps_back), "step_back_max_ns",
+                     integer(counts->step_back_max_ns));
 }
 
 /* Text from outside: as it is when it is UTF-8, else escaped. */
@@ -86,13 +85,13 @@ static json_t *files_json(const struct mete__report *report)
     json_t *files = json_array();
     for (size_t i = 0; i < report->file_count; i++) {
         const struct mete__replay_file *file = &report->files[i];
-        json_t *one = json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:s?}", /* in this order */
-                                "name", text_json(file->name, strlen(file->name)),
-                                "format", file->format == METE__FORMAT_AUTO ? "empty" : mete__format_name(file->format),
-                                "gzip", file->gzip, "key", field_json(file->key_name), "time",
-                                field_json(file->time_name), "cost", field_json(report->cost_name), "lines",
-                                integer(file->lines), "requests", integer(file->requests), "skipped",
-                                integer(file->skipped), "error", file->error[0] != '\0' ? file->error : NULL);
+        json_t *one =
+            json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:s?}", /* in this order */
+                      "name", text_json(file->name, strlen(file->name)), "format",
+                      file->format == METE__FORMAT_AUTO ? "empty" : mete__format_name(file->format), "gzip", file->gzip,
+                      "key", field_json(file->key_name), "time", field_json(file->time_name), "cost",
+                      field_json(report->cost_name), "lines", integer(file->lines), "requests", integer(file->requests),
+                      "skipped", integer(file->skipped), "error", file->error[0] != '\0' ? file->error : NULL);
         if (json_array_append_new(files, one) != 0) {
             json_decref(files);
             return NULL;
@@ -120,8 +119,8 @@ static json_t *lines_json(const struct mete__report *report, const struct mete__
     json_t *lines = json_array();
     for (size_t i = 0; i < skips->count && i < METE__SKIPS_NAMED; i++) {
         const char *name = report->files[skips->first[i].file].name;
-        json_t *line = json_pack("{s:o, s:I}", "file", text_json(name, strlen(name)), "line",
-                                 integer(skips->first[i].line));
+        json_t *line =
+            json_pack("{s:o, s:I}", "file", text_json(name, strlen(name)), "line", integer(skips->first[i].line));
         if (json_array_append_new(lines, line) != 0) {
             json_decref(lines);
             return NULL;
@@ -169,9 +168,9 @@ static json_t *worst_json(const struct mete__report *report)
     size_t n = worst != NULL ? mete__keys_worst(&report->decider->keys, worst, report->top) : 0;
     bool ok = worst != NULL;
     for (size_t i = 0; i < n && ok; i++) {
-        json_t *row = json_pack("{s:o, s:I, s:I, s:I}", "key", text_json(worst[i]->key, worst[i]->key_len),
-                                "requests", integer(worst[i]->allowed + worst[i]->denied), "allowed",
-                                integer(worst[i]->allowed), "denied", integer(worst[i]->denied));
+        json_t *row = json_pack("{s:o, s:I, s:I, s:I}", "key", text_json(worst[i]->key, worst[i]->key_len), "requests",
+                                integer(worst[i]->allowed + worst[i]->denied), "allowed", integer(worst[i]->allowed),
+                                "denied", integer(worst[i]->denied));
         ok = json_array_append_new(rows, row) == 0;
     }
     free(worst);

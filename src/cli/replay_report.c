@@ -146,8 +146,7 @@ static void print_skips(const struct mete__report *report)
         if (skips->count == 0) {
             continue;
         }
-        printf("skipped %" PRIu64 ": %s: line%s", skips->count, mete__reason_text(reason),
-               skips->count > 1 ? "s" : "");
+        printf("skipped %" PRIu64 ": %s: line%s", skips->count, mete__reason_text(reason), skips->count > 1 ? "s" : "");
         for (size_t i = 0; i < skips->count && i < METE__SKIPS_NAMED; i++) {
             printf("%s ", i > 0 ? "," : "");
             if (report->file_count > 1) {

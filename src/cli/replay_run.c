@@ -79,8 +79,11 @@ static bool run_start(struct run *run)
         mete__cli_error(METE__REPLAY_COMMAND, "%s", text);
         return false;
     }
-    run->report = (struct mete__report){.file_count = job->name_count, .cost_name = job->wish.cost, .top = job->top,
-                                        .quiet = job->quiet, .decider = &run->decider};
+    run->report = (struct mete__report){.file_count = job->name_count,
+                                        .cost_name = job->wish.cost,
+                                        .top = job->top,
+                                        .quiet = job->quiet,
+                                        .decider = &run->decider};
     run->report.files = calloc(job->name_count, sizeof(*run->report.files));
     run->scratch = malloc(METE__LINE_MAX);
     if (run->report.files == NULL || run->scratch == NULL || !mete__lines_init(&run->lines)) {

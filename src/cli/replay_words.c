@@ -17,8 +17,8 @@ static const struct {
 };
 
 static const char *const algorithm_words[] = {
-    [METE_TOKEN_BUCKET] = "token bucket",     [METE_LEAKY_BUCKET] = "leaky bucket",
-    [METE_FIXED_WINDOW] = "fixed window",     [METE_SLIDING_WINDOW] = "sliding window",
+    [METE_TOKEN_BUCKET] = "token bucket", [METE_LEAKY_BUCKET] = "leaky bucket",
+    [METE_FIXED_WINDOW] = "fixed window", [METE_SLIDING_WINDOW] = "sliding window",
     [METE_SLIDING_LOG] = "sliding log",
 };
 

@@ -128,8 +128,7 @@ static bool decide_present(mete_limiter *limiter, const struct mete__history *hi
     return true;
 }
 
-void mete__decide(mete_limiter *limiter, const struct mete__ask *ask, struct mete__hash hash,
-                  struct mete_decision *out)
+void mete__decide(mete_limiter *limiter, const struct mete__ask *ask, struct mete__hash hash, struct mete_decision *out)
 {
     METE_DCHECK(ask->now_ns <= METE_TIME_MAX);
     struct mete__slot slot = mete__table_locate(&limiter->table, hash);

@@ -16,10 +16,10 @@ enum mete__op { METE__OP_TAKE, METE__OP_PEEK, METE__OP_RESERVE, METE__OP_REFUND 
 struct mete__ask {
     enum mete__op op;
     uint64_t cost;
-    uint64_t now_ns;      /* never METE_NOW */
+    uint64_t now_ns; /* never METE_NOW */
     uint64_t wait_ns_max;
-    bool is_own_now;     /* now_ns was read from the store's clock by us */
-    uint64_t grid_ns;    /* waits are told in whole multiples of this; 0: to the nanosecond */
+    bool is_own_now;  /* now_ns was read from the store's clock by us */
+    uint64_t grid_ns; /* waits are told in whole multiples of this; 0: to the nanosecond */
 };
 
 /*
@@ -81,9 +81,8 @@ void mete__decide_log(mete_limiter *limiter, const struct mete__history *history
  * force.  Returns 1 allowed, 0 denied, -1 not such a case (nothing was done).
  * *word and *tick are for mete__describe_bucket.
  */
-METE_INLINE int mete__take_bucket(mete_limiter *limiter, const struct mete__rule *rule,
-                                    const struct mete__slot *slot, uint64_t cost, uint64_t now_ns, uint64_t *word,
-                                    uint64_t *tick)
+METE_INLINE int mete__take_bucket(mete_limiter *limiter, const struct mete__rule *rule, const struct mete__slot *slot,
+                                  uint64_t cost, uint64_t now_ns, uint64_t *word, uint64_t *tick)
 {
     struct mete__pair seen;
     uint64_t now_tick = mete__ticks_floor(&rule->profile.ticks, now_ns);

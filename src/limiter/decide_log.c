@@ -19,8 +19,7 @@ struct judged {
 
 /* Units before this time are over.  A ring that was not used since logs changed
  * to other periods: what was over at a change stays over. */
-static uint64_t drop_before_ns(const struct mete__log_view *view, const struct mete__history *history,
-                               uint64_t now_ns)
+static uint64_t drop_before_ns(const struct mete__log_view *view, const struct mete__history *history, uint64_t now_ns)
 {
     uint64_t drop_ns = mete__log_drop_before_ns(history->current->profile.scale.period, now_ns);
     uint64_t index = mete__history_index(history, view->cell_seen.lo & METE__SCALE_MASK);
@@ -163,8 +162,7 @@ static bool refund(struct mete__log_view *view, const struct mete__history *hist
 
 /* --- a key without a ring ------------------------------------------------------- */
 
-static void describe_unseen(const struct mete__profile *profile, const struct mete__ask *ask,
-                            struct mete_decision *out)
+static void describe_unseen(const struct mete__profile *profile, const struct mete__ask *ask, struct mete_decision *out)
 {
     bool fits = ask->cost <= profile->capacity || ask->op == METE__OP_REFUND;
     *out = (struct mete_decision){.allowed = fits,
@@ -201,8 +199,8 @@ static bool claim_ring(struct mete__inheritance *heir, mete_limiter *limiter, st
     struct mete__claim claim = {.scale_id = heir->history->current->scale_id,
                                 .may_evict = limiter->store->on_full == METE_FULL_EVICT};
     mete__inheritance_find(heir, NULL, ask->now_ns);
-    if (heir->what == METE__HEIR_NOTHING && (ask->cost == 0 || ask->op == METE__OP_PEEK ||
-                                             ask->op == METE__OP_REFUND || ask->cost > profile->capacity)) {
+    if (heir->what == METE__HEIR_NOTHING &&
+        (ask->cost == 0 || ask->op == METE__OP_PEEK || ask->op == METE__OP_REFUND || ask->cost > profile->capacity)) {
         describe_unseen(profile, ask, out);
         return false;
     }
@@ -231,8 +229,7 @@ static bool claim_ring(struct mete__inheritance *heir, mete_limiter *limiter, st
  */
 static void refresh_ring(struct mete__inheritance *heir, struct mete__log_view *view)
 {
-    struct mete__ring_state state =
-        mete__inheritance_begin(heir, &view->ring, view->control, view->state.gen);
+    struct mete__ring_state state = mete__inheritance_begin(heir, &view->ring, view->control, view->state.gen);
     /* The cell is looked at after the control: as long as it has the old scale,
      * nobody has charged the refreshed ring, for the scale is marked before. */
     if (!mete__pair_is_same(mete__pair_load_acquire(view->cell), view->cell_seen)) {

@@ -108,8 +108,8 @@ static uint64_t end_of_logs(const struct mete__history *history, uint64_t index)
 }
 
 /* Times before this were over at one of the changes index..last, which led from log to log or away. */
-static uint64_t over_at_changes_ns(const struct mete__history *history, uint64_t index, uint64_t last,
-                                   uint64_t last_ns, uint64_t now_ns)
+static uint64_t over_at_changes_ns(const struct mete__history *history, uint64_t index, uint64_t last, uint64_t last_ns,
+                                   uint64_t now_ns)
 {
     uint64_t drop_ns = 0;
     for (uint64_t i = index; i <= last && i < history->count; i++) {
@@ -138,8 +138,8 @@ static uint64_t ring_owes(const mete_limiter *limiter, const struct mete__histor
 
 /* A ring last used before change `index`, walked to the first change away from
  * logs and through that; *index is the change after. */
-static struct debt leave_ring(const mete_limiter *limiter, const struct mete__history *history,
-                              struct mete__hash hash, uint64_t *index, uint64_t now_ns)
+static struct debt leave_ring(const mete_limiter *limiter, const struct mete__history *history, struct mete__hash hash,
+                              uint64_t *index, uint64_t now_ns)
 {
     uint64_t last = end_of_logs(history, *index);
     uint64_t at_ns = settled_ns(history, last, now_ns);
@@ -196,8 +196,8 @@ static struct debt settle_now(const mete_limiter *limiter, struct mete__rule *to
 }
 
 /* A cell's debt before change *index. */
-static struct debt leave_cell(const mete_limiter *limiter, const struct mete__history *history,
-                              struct mete__pair cell, uint64_t *index, uint64_t now_ns)
+static struct debt leave_cell(const mete_limiter *limiter, const struct mete__history *history, struct mete__pair cell,
+                              uint64_t *index, uint64_t now_ns)
 {
     *index = mete__history_index(history, cell.lo & METE__SCALE_MASK);
     if (*index != METE__BEFORE_OUR_TIME) {
@@ -302,8 +302,8 @@ static void copy_ring(const struct mete__inheritance *heir, const struct mete__r
     struct mete__log_view view;
     while (find_ring(heir->limiter, heir->hash, &view)) {
         uint64_t index = mete__history_index(heir->history, scale_of(view.cell_seen));
-        uint64_t drop_ns = over_at_changes_ns(heir->history, index, heir->history->count, view.state.last_ns,
-                                              heir->now_ns);
+        uint64_t drop_ns =
+            over_at_changes_ns(heir->history, index, heir->history->count, view.state.last_ns, heir->now_ns);
         uint64_t over = mete__ring_over(&view.ring, &view.state, drop_ns);
         state->count = mete__min_u64(view.state.count - over, ring->units);
         state->last_ns = mete__max_u64(last_ns, view.state.last_ns);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out)
 {
     uint64_t which;
@@ -38,8 +37,8 @@ static void publish_history(mete_limiter *limiter, const struct mete__history *n
 
 /* --- life ------------------------------------------------------------------ */
 
-static mete_status check_create(mete_store *store, const char *name, const struct mete_limit *limit,
-                                mete_limiter **out, const struct mete__why *why)
+static mete_status check_create(mete_store *store, const char *name, const struct mete_limit *limit, mete_limiter **out,
+                                const struct mete__why *why)
 {
     if (store == NULL || out == NULL || limit == NULL) {
         return mete__fail(why, METE_EINVAL, "%s: missing", store == NULL ? "store" : out == NULL ? "out" : "limit");
@@ -69,8 +68,7 @@ static bool is_id_free(const struct mete__history *history, uint64_t scale_id)
 
 static bool keeps_words(const struct mete__rule *before, const struct mete__rule *after)
 {
-    return before->scale_id == after->scale_id &&
-           strcmp(before->limit.time_zone, after->limit.time_zone) == 0;
+    return before->scale_id == after->scale_id && strcmp(before->limit.time_zone, after->limit.time_zone) == 0;
 }
 
 static mete_status choose_rule(mete_limiter *limiter, const struct mete_limit *limit,
@@ -93,9 +91,8 @@ static mete_status choose_rule(mete_limiter *limiter, const struct mete_limit *l
     return status;
 }
 
-static mete_status find_rule(mete_limiter *limiter, const struct mete_limit *limit,
-                             const struct mete__history *history, struct mete__rule **rule,
-                             const struct mete__why *why)
+static mete_status find_rule(mete_limiter *limiter, const struct mete_limit *limit, const struct mete__history *history,
+                             struct mete__rule **rule, const struct mete__why *why)
 {
     struct mete__log *log = NULL;
     pthread_mutex_lock(&limiter->store->mutex);
@@ -141,8 +138,7 @@ mete_status mete_limiter_create_why(mete_store *store, const char *name, const s
     return METE_OK;
 }
 
-mete_status mete_limiter_create(mete_store *store, const char *name, const struct mete_limit *limit,
-                                mete_limiter **out)
+mete_status mete_limiter_create(mete_store *store, const char *name, const struct mete_limit *limit, mete_limiter **out)
 {
     return mete_limiter_create_why(store, name, limit, out, NULL, 0);
 }

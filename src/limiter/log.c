@@ -13,8 +13,7 @@
 /* --- judging: which ring may be taken ----------------------------------------- */
 
 static uint64_t rank_of_state(const struct mete__log *log, const struct mete__ring *ring,
-                              const struct mete__ring_state *state, uint64_t gen, uint64_t now_ns,
-                              uint64_t *idle_at_ns)
+                              const struct mete__ring_state *state, uint64_t gen, uint64_t now_ns, uint64_t *idle_at_ns)
 {
     *idle_at_ns = 0;
     if (state->gen != gen || state->count == 0 || !mete__ring_state_is_valid(ring, state)) {

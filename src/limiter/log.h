@@ -38,9 +38,8 @@ uint64_t mete__logs_bytes(mete_store *store);
 static inline struct mete__ring mete__log_ring(const struct mete__log *log, const struct mete__pair *cell)
 {
     unsigned char *at = log->table.rings + mete__table_index(&log->table, cell) * log->ring_bytes;
-    return (struct mete__ring){.control = (void *)at,
-                               .times = (void *)(at + sizeof(struct mete__pair)),
-                               .units = log->ring_units};
+    return (struct mete__ring){
+        .control = (void *)at, .times = (void *)(at + sizeof(struct mete__pair)), .units = log->ring_units};
 }
 
 /* A key's ring as it is now; false when the key has none. */

@@ -34,8 +34,7 @@ uint64_t mete__ring_time(const struct mete__ring *ring, const struct mete__ring_
     return mete__load_u64_acquire(&ring->times[place(ring, state, i)]);
 }
 
-uint64_t mete__ring_over(const struct mete__ring *ring, const struct mete__ring_state *state,
-                         uint64_t drop_before_ns)
+uint64_t mete__ring_over(const struct mete__ring *ring, const struct mete__ring_state *state, uint64_t drop_before_ns)
 {
     uint64_t low = 0;
     uint64_t high = state->count;

@@ -53,8 +53,7 @@ struct mete__pair mete__ring_pack(const struct mete__ring_state *state);
 uint64_t mete__ring_time(const struct mete__ring *ring, const struct mete__ring_state *state, uint64_t i);
 
 /* How many of the oldest units lie before drop_before_ns. */
-uint64_t mete__ring_over(const struct mete__ring *ring, const struct mete__ring_state *state,
-                         uint64_t drop_before_ns);
+uint64_t mete__ring_over(const struct mete__ring *ring, const struct mete__ring_state *state, uint64_t drop_before_ns);
 
 /* Writes what is pending. */
 void mete__ring_help(const struct mete__ring *ring, const struct mete__ring_state *state);

@@ -6,7 +6,7 @@
 #include "limiter/decide.h"
 
 METE_INLINE mete_status mete__request_check(const mete_limiter *limiter, const struct mete_request *request,
-                                              const struct mete_decision *out)
+                                            const struct mete_decision *out)
 {
     if (limiter == NULL || request == NULL || out == NULL || (request->key == NULL && request->key_len != 0)) {
         return METE_EINVAL;
@@ -16,8 +16,8 @@ METE_INLINE mete_status mete__request_check(const mete_limiter *limiter, const s
 
 /* own_now_ns: the store's time, for METE_NOW. */
 METE_INLINE struct mete__ask mete__request_ask_at(const mete_limiter *limiter, const struct mete__rule *rule,
-                                                    const struct mete_request *request, enum mete__op op,
-                                                    uint64_t own_now_ns)
+                                                  const struct mete_request *request, enum mete__op op,
+                                                  uint64_t own_now_ns)
 {
     bool is_own_now = request->now_ns == METE_NOW;
     uint64_t grid_ns = is_own_now ? mete__own_grid_ns(limiter, rule) : 0;
@@ -30,7 +30,7 @@ METE_INLINE struct mete__ask mete__request_ask_at(const mete_limiter *limiter, c
 }
 
 METE_INLINE struct mete__ask mete__request_ask(mete_limiter *limiter, const struct mete__rule *rule,
-                                                 const struct mete_request *request, enum mete__op op)
+                                               const struct mete_request *request, enum mete__op op)
 {
     uint64_t own_now_ns = request->now_ns == METE_NOW ? mete__store_now(limiter->store) : 0;
     return mete__request_ask_at(limiter, rule, request, op, own_now_ns);
@@ -38,8 +38,8 @@ METE_INLINE struct mete__ask mete__request_ask(mete_limiter *limiter, const stru
 
 /* mete__take_bucket with its whole decision; false: not such a case. */
 METE_INLINE bool mete__take_bucket_whole(mete_limiter *limiter, const struct mete__rule *rule,
-                                           const struct mete__slot *slot, const struct mete__ask *ask,
-                                           struct mete_decision *out)
+                                         const struct mete__slot *slot, const struct mete__ask *ask,
+                                         struct mete_decision *out)
 {
     const struct mete__profile *profile = &rule->profile;
     uint64_t cost = ask->cost;
@@ -57,9 +57,8 @@ METE_INLINE bool mete__take_bucket_whole(mete_limiter *limiter, const struct met
     out->retry_after_ns = 0;
     out->reset_after_ns = mete__gcra_reset_after(profile, word, now_ns, tick);
     if (taken == 0) {
-        out->retry_after_ns = cost > profile->capacity
-                                  ? METE_NEVER
-                                  : mete__gcra_wait_for_room(profile, word, cost, now_ns, tick);
+        out->retry_after_ns =
+            cost > profile->capacity ? METE_NEVER : mete__gcra_wait_for_room(profile, word, cost, now_ns, tick);
     }
     mete__round_waits(out, ask->grid_ns);
     return true;

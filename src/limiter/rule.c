@@ -21,9 +21,8 @@ static struct mete__pair scale_pack(const struct mete__scale *scale)
 static struct mete__scale scale_unpack(struct mete__pair pair)
 {
     uint64_t mask = (UINT64_C(1) << 62) - 1;
-    return (struct mete__scale){.count = pair.lo & mask,
-                                .period = pair.hi & mask,
-                                .kind = (unsigned)(pair.lo >> 62 | (pair.hi >> 62) << 2)};
+    return (struct mete__scale){
+        .count = pair.lo & mask, .period = pair.hi & mask, .kind = (unsigned)(pair.lo >> 62 | (pair.hi >> 62) << 2)};
 }
 
 mete_status mete_limit_check(const struct mete_limit *limit, char *why, size_t why_size)
@@ -190,8 +189,8 @@ const struct mete__profile *mete__rules_profile(struct mete_store *store, uint64
 
 uint64_t mete__rule_convert(struct mete__rule *from, struct mete__rule *to, uint64_t word, uint64_t settled_ns)
 {
-    bool is_same_calendar = from->limit.alignment == to->limit.alignment &&
-                            strcmp(from->limit.time_zone, to->limit.time_zone) == 0;
+    bool is_same_calendar =
+        from->limit.alignment == to->limit.alignment && strcmp(from->limit.time_zone, to->limit.time_zone) == 0;
     struct mete__moment from_at = mete__rule_moment(from, word, settled_ns);
     struct mete__moment to_at = mete__rule_moment(to, is_same_calendar ? word : 0, settled_ns);
     return mete__convert(&from->profile, &to->profile, word, &from_at, &to_at);

@@ -16,8 +16,8 @@
 
 struct mete__rule {
     struct mete__profile profile;
-    uint64_t scale_id; /* under which cells and rings of this rule are written */
-    unsigned era;      /* which of several scale ids for one scale; see limiter.c */
+    uint64_t scale_id;            /* under which cells and rings of this rule are written */
+    unsigned era;                 /* which of several scale ids for one scale; see limiter.c */
     struct mete__zone *zone;      /* calendar kinds */
     struct mete__pair span_cache; /* calendar kinds: the last window, start and end in ns */
     struct mete_limit limit;

@@ -81,8 +81,7 @@ uint64_t mete__store_renew_anchor(mete_store *store, uint64_t now_ns)
     if (now_ns >= METE_TIME_MAX) {
         return METE_TIME_MAX;
     }
-    mete__store_u64_relaxed(&store->anchor_due_ns,
-                            store->path != NULL ? now_ns + ANCHOR_EVERY_NS : METE_TIME_MAX);
+    mete__store_u64_relaxed(&store->anchor_due_ns, store->path != NULL ? now_ns + ANCHOR_EVERY_NS : METE_TIME_MAX);
     if (store->path != NULL) {
         renew_anchor(store, now_ns);
     }
@@ -132,8 +131,7 @@ static uint64_t judge_rank(void *context, const struct mete__pair *address, stru
     return mete__step_rank(profile, cell.hi, &moment);
 }
 
-static mete_status open_table(mete_store *store, const struct mete_store_options *options,
-                              const struct mete__why *why)
+static mete_status open_table(mete_store *store, const struct mete_store_options *options, const struct mete__why *why)
 {
     uint64_t wall_ns = mete__wall_ns();
     struct mete__map_spec spec = {.content = METE__CONTENT_CELLS,
@@ -146,8 +144,7 @@ static mete_status open_table(mete_store *store, const struct mete_store_options
     return mete__map_open(&spec, &store->table, why);
 }
 
-static mete_status store_init(mete_store *store, const struct mete_store_options *options,
-                              const struct mete__why *why)
+static mete_status store_init(mete_store *store, const struct mete_store_options *options, const struct mete__why *why)
 {
     store->on_full = options->on_full;
     store->flags = options->flags;

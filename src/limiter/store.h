@@ -39,7 +39,7 @@ struct mete_store {
     struct mete__judge judge;
     unsigned flags;
     uint64_t log_units_max;
-    char *path; /* NULL: private */
+    char *path;            /* NULL: private */
     pthread_mutex_t mutex; /* rules and logs; never taken while deciding */
     struct mete__rules rules;
     struct mete__log *logs;

@@ -121,8 +121,8 @@ static size_t find_binding(const struct mete_decision *out, size_t n, bool all)
 {
     size_t binding = 0;
     for (size_t i = 1; i < n; i++) {
-        bool is_tighter = all ? out[i].remaining < out[binding].remaining
-                              : out[i].retry_after_ns > out[binding].retry_after_ns;
+        bool is_tighter =
+            all ? out[i].remaining < out[binding].remaining : out[i].retry_after_ns > out[binding].retry_after_ns;
         binding = is_tighter ? i : binding;
     }
     return binding;

@@ -178,11 +178,10 @@ static bool publish(const struct mete__table *table, const struct mete__judge *j
             return false;
         }
     } else if (choice->rank != RANK_EMPTY) {
-        struct mete__bucket *bucket =
-            &table->buckets[mete__table_index(table, choice->cell) / METE__CELLS_PER_BUCKET];
+        struct mete__bucket *bucket = &table->buckets[mete__table_index(table, choice->cell) / METE__CELLS_PER_BUCKET];
         mete__max_u64_acq_rel(mark_of(table, bucket), claim->now_ns);
         if (judge->retire != NULL && !judge->retire(judge->context, choice->cell, choice->seen, claim->now_ns,
-                                                     choice->rank > RANK_LIVE ? choice->rank - RANK_LIVE : 0)) {
+                                                    choice->rank > RANK_LIVE ? choice->rank - RANK_LIVE : 0)) {
             return false;
         }
     }

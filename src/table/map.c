@@ -51,8 +51,7 @@ static void lay_out(struct mete__header_fixed *fixed)
     fixed->bytes = fixed->rings_at;
     if (fixed->content == METE__CONTENT_LOG) {
         fixed->rings_at = round_up(fixed->rings_at, METE__PAGE);
-        fixed->bytes =
-            fixed->rings_at + fixed->buckets * METE__CELLS_PER_BUCKET * mete__ring_bytes(fixed->ring_units);
+        fixed->bytes = fixed->rings_at + fixed->buckets * METE__CELLS_PER_BUCKET * mete__ring_bytes(fixed->ring_units);
     }
 }
 
@@ -80,12 +79,11 @@ mete_status mete__header_check(const struct mete__header *header, uint64_t bytes
         return mete__fail(why, METE_ECORRUPT, "path: the file was written by another version or kind of machine");
     }
     struct mete__header_fixed expected = *fixed;
-    bool in_range = fixed->keys_max >= 1 && fixed->keys_max <= METE__KEYS_MAX_MAX &&
-                    fixed->ring_units <= METE_LOG_COUNT_MAX &&
-                    (fixed->clock_kind == METE__CLOCK_OWN || fixed->clock_kind == METE__CLOCK_CALLERS) &&
-                    (fixed->content == METE__CONTENT_CELLS
-                         ? fixed->ring_units == 0 && fixed->name_hash == 0
-                         : fixed->content == METE__CONTENT_LOG && fixed->ring_units >= 1);
+    bool in_range =
+        fixed->keys_max >= 1 && fixed->keys_max <= METE__KEYS_MAX_MAX && fixed->ring_units <= METE_LOG_COUNT_MAX &&
+        (fixed->clock_kind == METE__CLOCK_OWN || fixed->clock_kind == METE__CLOCK_CALLERS) &&
+        (fixed->content == METE__CONTENT_CELLS ? fixed->ring_units == 0 && fixed->name_hash == 0
+                                               : fixed->content == METE__CONTENT_LOG && fixed->ring_units >= 1);
     if (in_range) {
         lay_out(&expected);
     }
@@ -132,8 +130,7 @@ static void view(struct mete__table *table, unsigned char *at)
     table->bytes = fixed->bytes;
 }
 
-static mete_status open_private(const struct mete__map_spec *spec, struct mete__table *out,
-                                const struct mete__why *why)
+static mete_status open_private(const struct mete__map_spec *spec, struct mete__table *out, const struct mete__why *why)
 {
     struct mete__header header;
     void *at;
@@ -178,8 +175,8 @@ static mete_status compare(const struct mete__map_spec *spec, const struct mete_
     return METE_OK;
 }
 
-static mete_status open_existing(const struct mete__map_spec *spec, struct mete__os_file *file,
-                                 struct mete__table *out, const struct mete__why *why)
+static mete_status open_existing(const struct mete__map_spec *spec, struct mete__os_file *file, struct mete__table *out,
+                                 const struct mete__why *why)
 {
     struct mete__header header;
     void *at;

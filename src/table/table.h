@@ -69,7 +69,7 @@ static inline bool mete__cell_is_pending(struct mete__pair cell)
 }
 
 METE_INLINE struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, unsigned width, uint64_t tag,
-                                                   struct mete__pair *seen)
+                                                 struct mete__pair *seen)
 {
     for (unsigned i = 0; i < width; i++) {
         /* A hint: the pair is read whole and looked at again. */
@@ -88,7 +88,7 @@ METE_INLINE struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, un
  * mete__claim can tell for sure.  Pairs with the confirming swap in claim.c.
  */
 METE_INLINE struct mete__pair *mete__table_find(const struct mete__table *table, const struct mete__slot *slot,
-                                                  struct mete__pair *seen)
+                                                struct mete__pair *seen)
 {
     struct mete__pair *cell = mete__bucket_find(slot->first, table->width, slot->tag, seen);
     if (__builtin_expect(cell != NULL, 1)) {
@@ -143,12 +143,12 @@ enum mete__claimed {
 struct mete__claim {
     uint64_t scale_id;
     uint64_t word;
-    uint64_t now_ns;     /* the time the word was computed with */
+    uint64_t now_ns;            /* the time the word was computed with */
     uint64_t not_before_max_ns; /* marks above this are not believed */
     bool may_evict;
     /* results */
-    uint64_t not_before_ns; /* STALE */
-    uint64_t idle_at_ns;    /* FULL: when the first candidate is free */
+    uint64_t not_before_ns;  /* STALE */
+    uint64_t idle_at_ns;     /* FULL: when the first candidate is free */
     struct mete__pair *cell; /* MADE, FOUND */
     struct mete__pair seen;
 };

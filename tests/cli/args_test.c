@@ -71,9 +71,9 @@ static enum mete__args_result parse(const char *const *words, size_t count)
 #define PARSE(...) \
     parse((const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
-#define EXPECT_BAD(sentence, ...) \
-    do { \
-        assert_int_equal(PARSE(__VA_ARGS__), METE__ARGS_BAD); \
+#define EXPECT_BAD(sentence, ...)                              \
+    do {                                                       \
+        assert_int_equal(PARSE(__VA_ARGS__), METE__ARGS_BAD);  \
         assert_string_equal(said, "mete try: " sentence "\n"); \
     } while (0)
 
@@ -181,9 +181,9 @@ static void the_help_is_made_from_the_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_that_are_refused),       cmocka_unit_test(numbers_that_are_refused),
-        cmocka_unit_test(operands_that_are_refused),      cmocka_unit_test(a_collecting_option_is_bounded),
-        cmocka_unit_test(both_ways_to_give_a_value),      cmocka_unit_test(operands_keep_their_order),
+        cmocka_unit_test(options_that_are_refused),        cmocka_unit_test(numbers_that_are_refused),
+        cmocka_unit_test(operands_that_are_refused),       cmocka_unit_test(a_collecting_option_is_bounded),
+        cmocka_unit_test(both_ways_to_give_a_value),       cmocka_unit_test(operands_keep_their_order),
         cmocka_unit_test(the_help_is_made_from_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,10 @@ static void a_byte_order_mark_is_dropped(void **state)
 {
     (void)state;
     struct fixture fixture;
-    start(&fixture, "\xef\xbb\xbf" "a\nb", 6);
+    start(&fixture,
+          "\xef\xbb\xbf"
+          "a\nb",
+          6);
     struct mete__text sample = mete__lines_peek(&fixture.lines);
     assert_int_equal(mete__text_len(&sample), 3);
     expect_line(&fixture, "a", 1);
@@ -241,14 +244,10 @@ static void lines_across_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_input_has_no_lines),
-        cmocka_unit_test(line_ends),
-        cmocka_unit_test(a_byte_order_mark_is_dropped),
-        cmocka_unit_test(the_longest_line_and_one_byte_more),
-        cmocka_unit_test(a_long_line_may_be_the_last),
-        cmocka_unit_test(lines_are_joined_and_taken_apart),
-        cmocka_unit_test(joining_is_bounded),
-        cmocka_unit_test(lines_across_blocks),
+        cmocka_unit_test(an_empty_input_has_no_lines),  cmocka_unit_test(line_ends),
+        cmocka_unit_test(a_byte_order_mark_is_dropped), cmocka_unit_test(the_longest_line_and_one_byte_more),
+        cmocka_unit_test(a_long_line_may_be_the_last),  cmocka_unit_test(lines_are_joined_and_taken_apart),
+        cmocka_unit_test(joining_is_bounded),           cmocka_unit_test(lines_across_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

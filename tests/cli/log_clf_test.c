@@ -54,7 +54,9 @@ static void lines_that_are_no_requests(void **state)
         {" \"curl/7.54.0\"", METE__REASON_ADDRESS},
         {"192.0.2.1", METE__REASON_ADDRESS},
         {"192.0.2.1\t- - " TIME " \"GET", METE__REASON_ADDRESS},
-        {"\x01" "192.0.2.1 - - " TIME " \"GET", METE__REASON_ADDRESS},
+        {"\x01"
+         "192.0.2.1 - - " TIME " \"GET",
+         METE__REASON_ADDRESS},
         {"192.0.2.1 ", METE__REASON_NO_TIME},
         {"192.0.2.1 - - ", METE__REASON_NO_TIME},
         {"192.0.2.1 - - [", METE__REASON_NO_TIME},
@@ -81,7 +83,8 @@ static void lines_that_are_no_requests(void **state)
 static void nul_bytes_before_a_line_are_no_address(void **state)
 {
     (void)state;
-    static const char line[] = "\0\0\0" "192.0.2.1 - - " TIME " \"GET / HTTP/1.1\" 200 1";
+    static const char line[] = "\0\0\0"
+                               "192.0.2.1 - - " TIME " \"GET / HTTP/1.1\" 200 1";
     struct mete__record record;
     assert_int_equal(read_line(line, sizeof(line) - 1, METE__CLF_ADDRESS, METE__CLF_NONE, &record),
                      METE__REASON_ADDRESS);
@@ -184,9 +187,9 @@ static void the_remembered_time_is_its_own(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "a - - [29/Feb/2024:00:00:01 +0000] \"G", "a - - [29/Feb/2024:00:00:02 +0000] \"G",
-        "a - - [29/Feb/2024:01:00:02 +0100] \"G", "a - - [29/Feb/2024:00:00:02 +0000] \"G",
-        "a - - [30/Feb/2024:00:00:02 +0000] \"G", "a - - [29/Feb/2024:00:00:02 +0000] \"G",
+        "a - - [29/Feb/2024:00:00:01 +0000] \"G",   "a - - [29/Feb/2024:00:00:02 +0000] \"G",
+        "a - - [29/Feb/2024:01:00:02 +0100] \"G",   "a - - [29/Feb/2024:00:00:02 +0000] \"G",
+        "a - - [30/Feb/2024:00:00:02 +0000] \"G",   "a - - [29/Feb/2024:00:00:02 +0000] \"G",
         "a - - [29/Feb/2024:00:00:02.5 +0000] \"G",
     };
     static const uint64_t halves[] = {0, 2, 2, 2, UINT64_MAX, 2, 3};

@@ -153,9 +153,12 @@ static void without_a_key_or_a_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_that_are_no_requests), cmocka_unit_test(quotes_that_are_wrong),
-        cmocka_unit_test(nul_bytes_are_refused),     cmocka_unit_test(rows_of_csv),
-        cmocka_unit_test(rows_of_tsv),               cmocka_unit_test(without_a_key_or_a_cost),
+        cmocka_unit_test(rows_that_are_no_requests),
+        cmocka_unit_test(quotes_that_are_wrong),
+        cmocka_unit_test(nul_bytes_are_refused),
+        cmocka_unit_test(rows_of_csv),
+        cmocka_unit_test(rows_of_tsv),
+        cmocka_unit_test(without_a_key_or_a_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

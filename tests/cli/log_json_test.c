@@ -46,10 +46,23 @@ static void lines_that_are_no_objects(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "", " ", "{", "}", "[1, 2]", "3", "null", "\"text\"", "not json", "{\"key\": \"a\", \"when", "{'key': 'a'}",
-        "{\"key\": \"a\", \"when\": 1709164800, \"units\": 1", "{\"key\": \"a\", \"when\": 1, \"units\": 1} x",
-        "{\"key\": \"a\", \"when\": NaN, \"units\": 1}", "{\"key\": \"\xff\", \"when\": 1, \"units\": 1}",
-        "{\"key\": \"a\", \"when\": 01, \"units\": 1}", "{\"key\": \"a\", \"when\": 1,}",
+        "",
+        " ",
+        "{",
+        "}",
+        "[1, 2]",
+        "3",
+        "null",
+        "\"text\"",
+        "not json",
+        "{\"key\": \"a\", \"when",
+        "{'key': 'a'}",
+        "{\"key\": \"a\", \"when\": 1709164800, \"units\": 1",
+        "{\"key\": \"a\", \"when\": 1, \"units\": 1} x",
+        "{\"key\": \"a\", \"when\": NaN, \"units\": 1}",
+        "{\"key\": \"\xff\", \"when\": 1, \"units\": 1}",
+        "{\"key\": \"a\", \"when\": 01, \"units\": 1}",
+        "{\"key\": \"a\", \"when\": 1,}",
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         expect_reason(lines[i], METE__REASON_JSON);
@@ -125,7 +138,8 @@ static void the_right_member_is_found(void **state)
 {
     (void)state;
     EXPECT_KEY("{\"other\": {\"key\": \"wrong\", \"when\": 5, \"list\": [1, {\"when\": 6}, \"}\"]}, \"key\": \"a\", "
-               "\"text\": \"\\\"when\\\": 7, \\\\\", \"when\" : 1709164800 , \"last\": []}", "key", "a");
+               "\"text\": \"\\\"when\\\": 7, \\\\\", \"when\" : 1709164800 , \"last\": []}",
+               "key", "a");
     /* Of two members with one name the last counts, for numbers as for texts. */
     EXPECT_KEY("{\"when\":5,\"key\":\"wrong\",\"key\":\"a\",\"when\":1709164800}", "key", "a");
     EXPECT_KEY("{\"key\":1,\"key\":22,\"when\":1709164800}", "key", "22");

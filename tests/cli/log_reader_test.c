@@ -17,8 +17,7 @@
 static char scratch[64];
 static char why_text[512];
 
-static enum mete__reader_result open_reader(struct mete__reader *reader, struct mete__log_wish wish,
-                                            const char *sample)
+static enum mete__reader_result open_reader(struct mete__reader *reader, struct mete__log_wish wish, const char *sample)
 {
     const struct mete__why why = {why_text, sizeof(why_text)};
     why_text[0] = '\0';
@@ -46,7 +45,10 @@ static void expect_failure(struct mete__log_wish wish, const char *sample, enum 
 static void formats_that_cannot_be_told(void **state)
 {
     (void)state;
-    static const char *const samples[] = {"no log at all", "192.0.2.1", ("\x7f" "ELF\x02\x01"), "[1]\n[2]\n", "{\n"};
+    static const char *const samples[] = {"no log at all", "192.0.2.1",
+                                          ("\x7f"
+                                           "ELF\x02\x01"),
+                                          "[1]\n[2]\n", "{\n"};
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         expect_failure((struct mete__log_wish){0}, samples[i], METE__READER_BAD_INPUT,
                        "the format cannot be told from the first lines; name it with --format");
@@ -155,8 +157,7 @@ static void rows_are_read_through_the_reader(void **state)
     assert_memory_equal(record.key, "a\"", 2);
     assert_int_equal(open_reader(&reader, (struct mete__log_wish){0}, COMBINED), METE__READER_OK);
     assert_false(reader.header);
-    assert_int_equal(mete__reader_read(&reader, mete__text_of(COMBINED, strlen(COMBINED)), &record),
-                     METE__REASON_NONE);
+    assert_int_equal(mete__reader_read(&reader, mete__text_of(COMBINED, strlen(COMBINED)), &record), METE__REASON_NONE);
     assert_memory_equal(record.key, "192.0.2.1", record.key_len);
 }
 
@@ -183,9 +184,12 @@ static void what_is_printed_is_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats_that_cannot_be_told),      cmocka_unit_test(formats),
-        cmocka_unit_test(a_wish_for_a_format_is_kept),      cmocka_unit_test(fields_that_are_not_there),
-        cmocka_unit_test(fields_are_found),                 cmocka_unit_test(rows_are_read_through_the_reader),
+        cmocka_unit_test(formats_that_cannot_be_told),
+        cmocka_unit_test(formats),
+        cmocka_unit_test(a_wish_for_a_format_is_kept),
+        cmocka_unit_test(fields_that_are_not_there),
+        cmocka_unit_test(fields_are_found),
+        cmocka_unit_test(rows_are_read_through_the_reader),
         cmocka_unit_test(what_is_printed_is_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

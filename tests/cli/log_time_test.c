@@ -12,7 +12,7 @@
 #include "cli/log_time.h"
 
 #define NS UINT64_C(1000000000)
-#define LEAP_DAY UINT64_C(1709164800) /* 2024-02-29T00:00:00Z */
+#define LEAP_DAY UINT64_C(1709164800)    /* 2024-02-29T00:00:00Z */
 #define LAST_SECOND UINT64_C(4102444800) /* METE_TIME_MAX in seconds */
 
 struct good {
@@ -99,12 +99,28 @@ static void iso_times_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "2024-02-29",           "2024-02-29T",           "2024-02-29T00:00",      "2024-02-29T00:00:0",
-        "2024-02-30T00:00:00Z", "2023-02-29T00:00:00Z",  "2024-13-01T00:00:00Z",  "2024-00-01T00:00:00Z",
-        "2024-2-29T00:00:00Z",  "2024-02-29_00:00:00Z",  "2024-02-29T25:00:00Z",  "2024-02-29T00:00:00.Z",
-        "2024-02-29T00:00:00X", "2024-02-29T00:00:00ZZ", "2024-02-29T00:00:00+5", "2024-02-29T00:00:00+05:4",
-        "2024-02-29T00:00:60Z", "2024-02-29T00:00:00+05:60", "2024-02-29T00:00:00+24:00", "2024-",
-        "2024-02-29T00:00:00+05:", "2024-02-29T00:00:00 CET",
+        "2024-02-29",
+        "2024-02-29T",
+        "2024-02-29T00:00",
+        "2024-02-29T00:00:0",
+        "2024-02-30T00:00:00Z",
+        "2023-02-29T00:00:00Z",
+        "2024-13-01T00:00:00Z",
+        "2024-00-01T00:00:00Z",
+        "2024-2-29T00:00:00Z",
+        "2024-02-29_00:00:00Z",
+        "2024-02-29T25:00:00Z",
+        "2024-02-29T00:00:00.Z",
+        "2024-02-29T00:00:00X",
+        "2024-02-29T00:00:00ZZ",
+        "2024-02-29T00:00:00+5",
+        "2024-02-29T00:00:00+05:4",
+        "2024-02-29T00:00:60Z",
+        "2024-02-29T00:00:00+05:60",
+        "2024-02-29T00:00:00+24:00",
+        "2024-",
+        "2024-02-29T00:00:00+05:",
+        "2024-02-29T00:00:00 CET",
     };
     REFUSE(texts, METE__REASON_BAD_TIME);
     static const char *const outside[] = {"1969-12-31T23:59:59.999999999Z", "2100-01-01T00:00:00.000000001Z",
@@ -138,11 +154,11 @@ static void iso_times_are_read(void **state)
 static void numbers_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",   "-",    ".",    "1.",   ".5",   "1.5.",  "1e",    "1e+",  "0x10",
-                                        "1 ", " 1",   "1,5",  "+1",   "nan",  "1e99",  "soon",  "12a",  "1..2"};
+    static const char *const texts[] = {"",   "-",  ".",   "1.", ".5",  "1.5.", "1e",   "1e+", "0x10",
+                                        "1 ", " 1", "1,5", "+1", "nan", "1e99", "soon", "12a", "1..2"};
     REFUSE(texts, METE__REASON_BAD_TIME);
-    static const char *const outside[] = {"-1", "-0.5", "4102444800000000001", "18446744073709551616",
-                                          "99999999999999999999999999", "1e30"};
+    static const char *const outside[] = {
+        "-1", "-0.5", "4102444800000000001", "18446744073709551616", "99999999999999999999999999", "1e30"};
     REFUSE(outside, METE__REASON_TIME_RANGE);
 }
 
@@ -194,9 +210,9 @@ static void clf_alone_takes_no_other_form(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common_log_times_are_refused), cmocka_unit_test(common_log_times_are_read),
-        cmocka_unit_test(iso_times_are_refused),        cmocka_unit_test(iso_times_are_read),
-        cmocka_unit_test(numbers_are_refused),          cmocka_unit_test(numbers_are_read),
+        cmocka_unit_test(common_log_times_are_refused),  cmocka_unit_test(common_log_times_are_read),
+        cmocka_unit_test(iso_times_are_refused),         cmocka_unit_test(iso_times_are_read),
+        cmocka_unit_test(numbers_are_refused),           cmocka_unit_test(numbers_are_read),
         cmocka_unit_test(clf_alone_takes_no_other_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,12 +133,9 @@ static void the_worst_are_listed_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_more_than_the_most_has_no_room),
-        cmocka_unit_test(key_bytes_are_bounded),
-        cmocka_unit_test(every_key_has_its_own_counts),
-        cmocka_unit_test(keys_are_bytes),
-        cmocka_unit_test(two_tables_hash_with_their_own_secret),
-        cmocka_unit_test(the_worst_are_listed_in_order),
+        cmocka_unit_test(a_key_more_than_the_most_has_no_room),  cmocka_unit_test(key_bytes_are_bounded),
+        cmocka_unit_test(every_key_has_its_own_counts),          cmocka_unit_test(keys_are_bytes),
+        cmocka_unit_test(two_tables_hash_with_their_own_secret), cmocka_unit_test(the_worst_are_listed_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,52 @@ static void test_slow_thread_beside_a_takeover(void **state)
     scene_play(&scene);
 }
 
+/*
+ * A finds the key absent, at the start, and is slow.  Meanwhile B gives the key
+ * its only unit, a second passes, and the key's cell, idle again, goes to another
+ * key.  If A now began the key at its time, a third unit would pass in hardly more
+ * than a second.
+ */
+static void open_began_before(const char *name, const char *limit)
+{
+    struct world_shape shape = {.buckets = 2, .width = 1, .on_full = METE_FULL_DENY};
+    scene_open(&scene, name, &shape, limit, NULL);
+    world_key(&scene.world, 0, 1, key);
+    world_key(&scene.world, 0, 0, other);
+    scene.admitted_max = 2;
+    scene.steps_more = 36;
+}
+
+static void test_old_time_from_before_the_key(void **state)
+{
+    uint64_t later_ns = WORLD_START + WORLD_SECOND;
+    (void)state;
+    open_began_before("an old time from before the key", "1/s burst 1");
+    scene_take_at(&scene, 'A', key, 1, WORLD_START);
+    scene_take_at(&scene, 'B', key, 1, WORLD_START);
+    scene_take_at(&scene, 'B', other, 1, later_ns);
+    scene_take_at(&scene, '-', key, 1, later_ns + 10000);
+    scene_play_bounded(&scene, 4);
+}
+
+/* The same by the store's clock, which B moves: A has read it before. */
+static void test_slow_thread_from_before_the_key(void **state)
+{
+    static const char *const limits[] = {"1/s burst 1", "fixed_window 1/1s"};
+    uint64_t later_ns = WORLD_START + WORLD_SECOND;
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        open_began_before("a slow thread from before the key", limits[i]);
+        scene.world.is_clock_shared = true;
+        scene_take(&scene, 'A', key, 1);
+        scene_take(&scene, 'B', key, 1);
+        scene_add(&scene, (struct scene_call){.program = 1, .op = SCENE_SET_CLOCK, .now_ns = later_ns});
+        scene_take(&scene, 'B', other, 1);
+        scene_take_at(&scene, '-', key, 1, later_ns + 10000);
+        scene_play_bounded(&scene, 4);
+    }
+}
+
 /* A third thread asks at the old time too: neither may start the key before the takeover. */
 static void test_two_old_times_beside_a_takeover(void **state)
 {
@@ -182,6 +228,8 @@ int main(void)
         cmocka_unit_test(test_takeover_of_an_idle_key_while_another_charges_it),
         cmocka_unit_test(test_old_time_beside_a_takeover),
         cmocka_unit_test(test_slow_thread_beside_a_takeover),
+        cmocka_unit_test(test_old_time_from_before_the_key),
+        cmocka_unit_test(test_slow_thread_from_before_the_key),
         cmocka_unit_test(test_two_old_times_beside_a_takeover),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

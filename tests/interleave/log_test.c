@@ -237,6 +237,29 @@ static void test_old_time_beside_a_reclaim(void **state)
     scene_play_bounded(&scene, 4);
 }
 
+/* As for cells: A finds no ring, reads the clock, and is slow. */
+static void test_slow_thread_from_before_the_key(void **state)
+{
+    struct world_shape shape = {.buckets = 1, .width = 2, .on_full = METE_FULL_DENY};
+    static char third[16];
+    (void)state;
+    scene_open(&scene, "log slow thread from before the key", &shape, "sliding_log 1/s", NULL);
+    world_key(&scene.world, 0, 0, key);
+    world_key(&scene.world, 0, 0, other);
+    world_key(&scene.world, 0, 0, third);
+    scene_took(&scene, third, 1, after(0));
+    scene.world.is_clock_shared = true;
+    scene_take(&scene, 'A', key, 1);
+    scene_take(&scene, 'B', key, 1);
+    scene_add(&scene, (struct scene_call){.program = 1, .op = SCENE_SET_CLOCK, .now_ns = after(10)});
+    scene_take(&scene, 'B', other, 1);
+    scene_take(&scene, 'B', third, 1);
+    scene_take_at(&scene, '-', key, 1, after(10) + 10000);
+    scene.admitted_max = 2;
+    scene.steps_more = 40;
+    scene_play_bounded(&scene, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_reclaim_against_a_take_of_the_old_key),
         cmocka_unit_test(test_eviction_against_a_take_of_the_old_key),
         cmocka_unit_test(test_old_time_beside_a_reclaim),
+        cmocka_unit_test(test_slow_thread_from_before_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

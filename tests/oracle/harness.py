@@ -16,7 +16,6 @@ from typing import NamedTuple, Optional
 from model import ALGORITHMS, ALIGNMENTS, BUCKETS, TIME_MAX, Decision, Key, Limit, carry, rule_of
 
 NOW = 2**64 - 1
-CHANGES_KEPT = 8  # how many changes a limiter remembers for a key that is not used
 ERANGE = -2
 STATUS = {"ok": 0, "einval": -1, "erange": ERANGE}
 OPERATION = struct.Struct("<BBBBIQQQ")
@@ -104,8 +103,7 @@ class World:
             self.latest = max(self.latest, step.t)
 
     def may_change(self):
-        """Whether a store's limiter would still remember how to carry each key after one more change."""
-        return self.mode == "word" or all(len(key.changes) < CHANGES_KEPT for key in self.keys.values())
+        return self.mode == "word" or all(key.may_change() for key in self.keys.values())
 
     def key_of(self, step):
         name = step.key if self.mode == "word" else (step.slot, step.key)

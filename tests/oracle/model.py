@@ -19,6 +19,7 @@ ALIGNMENTS = ("epoch", "first") + UNITS
 BUCKETS = ALGORITHMS[:2]
 LOG_COUNT_MAX = 1048575
 CALENDAR_COUNT_MAX = 2**30 - 1
+CHANGES_KEPT = 8  # how many changes a limiter remembers for a key that is not used
 
 
 class Limit(NamedTuple):
@@ -72,6 +73,12 @@ def rule_of(limit, rational=False):
     return AnchoredWindow(limit) if limit.alignment == "first" else FixedWindow(limit)
 
 
+def alike(rule):
+    """What two limits share that cannot be told apart once they are forgotten."""
+    limit = rule.limit
+    return ("bucket", rule.rate) if limit.algorithm in BUCKETS else limit._replace(time_zone="")
+
+
 def is_log(rule):
     return rule.limit.algorithm == "sliding_log"
 
@@ -114,8 +121,24 @@ class Key:
             self.state = new.NOTHING
         self.rule = new
 
+    def may_change(self):
+        """Whether the rule book says what becomes of the key after one more change without a use.
+
+        "A key last used under a limit that this limiter does not remember": not when a later limit looks like it,
+        nor when the forgotten one is on a calendar, whose windows are then unknown.
+        """
+        if len(self.changes) < CHANGES_KEPT:
+            return True
+        first = self.changes[0][0]
+        return not first.limit.is_calendar() and all(alike(first) != alike(new) for _, new, _ in self.changes)
+
     def seen_at(self, t):
         """The state as the current rule sees it at t; a change made at s counts from min(s, t)."""
+        if len(self.changes) > CHANGES_KEPT:
+            # "Settled at its next use instead, straight into the limit in force; that is written even when the use is
+            # a denial."
+            self._write(None, carry(self.changes[0][0], self.rule, self.state, t, self.last))
+            return self.state
         state = self.state
         for old, new, s in self.changes:
             state = carry(old, new, state, min(s, t), self.last)

@@ -90,11 +90,11 @@ static struct mete_limit read_limit(void)
     if (!read_exactly(&text, sizeof(text))) {
         fail("a limit is missing");
     }
-    struct mete_limit limit = { .algorithm = (enum mete_algorithm)text.algorithm,
-                                .count = text.count,
-                                .period_ns = text.period_ns,
-                                .burst = text.burst,
-                                .alignment = (enum mete_alignment)text.alignment };
+    struct mete_limit limit = {.algorithm = (enum mete_algorithm)text.algorithm,
+                               .count = text.count,
+                               .period_ns = text.period_ns,
+                               .burst = text.burst,
+                               .alignment = (enum mete_alignment)text.alignment};
     memcpy(limit.time_zone, text.time_zone, sizeof(limit.time_zone));
     return limit;
 }
@@ -180,7 +180,7 @@ static void store_close(void)
 
 static mete_status store_open(const struct operation *op)
 {
-    static const struct mete_clock clock = { clock_read, NULL };
+    static const struct mete_clock clock = {clock_read, NULL};
     struct mete_store_options options = METE_STORE_OPTIONS_INIT;
     store_close();
     clock_ns = op->t;
@@ -198,7 +198,7 @@ static mete_status store_limit(const struct operation *op, struct reply *reply)
     if (op->code == 'M') {
         return mete_limiter_set_limit(*slot, &limit);
     }
-    char name[] = { 'l', (char)('a' + op->slot % SLOTS), '\0' };
+    char name[] = {'l', (char)('a' + op->slot % SLOTS), '\0'};
     mete_limiter_destroy(*slot);
     *slot = NULL;
     return mete_limiter_create(store, name, &limit, slot);
@@ -251,7 +251,7 @@ static void store_batch(const struct operation *op, struct reply *reply)
     reply->status = mete_take_batch(limiters[op->slot % SLOTS], requests, op->extra, decisions);
     write_reply(reply);
     for (uint32_t i = 0; i < op->extra; i++) {
-        struct reply each = { 0 };
+        struct reply each = {0};
         answer(&each, reply->status, &decisions[i]);
         write_reply(&each);
     }
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
     }
     struct operation op;
     while (read_exactly(&op, sizeof(op))) {
-        struct reply reply = { 0 };
+        struct reply reply = {0};
         if (!is_word && op.code == 'b') {
             store_batch(&op, &reply);
             continue;

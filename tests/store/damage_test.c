@@ -22,8 +22,8 @@
 struct damaged {
     struct place place;
     char log_path[520];
-    const char *path; /* of the file that is damaged */
-    mete_store *store; /* when that is the log's: the sound store beside it, open */
+    const char *path;     /* of the file that is damaged */
+    mete_store *store;    /* when that is the log's: the sound store beside it, open */
     unsigned char *bytes; /* the file, mapped: what is written here is in it */
     unsigned char *before;
     size_t size;
@@ -343,10 +343,14 @@ static void no_room_for_a_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_bit_of_a_store),        cmocka_unit_test(each_bit_of_a_log),
-        cmocka_unit_test(each_length_of_a_store),     cmocka_unit_test(each_length_of_a_log),
-        cmocka_unit_test(files_in_each_others_place), cmocka_unit_test(socket_fifo_and_device),
-        cmocka_unit_test(symbolic_links),             cmocka_unit_test(no_room_for_a_log),
+        cmocka_unit_test(each_bit_of_a_store),
+        cmocka_unit_test(each_bit_of_a_log),
+        cmocka_unit_test(each_length_of_a_store),
+        cmocka_unit_test(each_length_of_a_log),
+        cmocka_unit_test(files_in_each_others_place),
+        cmocka_unit_test(socket_fifo_and_device),
+        cmocka_unit_test(symbolic_links),
+        cmocka_unit_test(no_room_for_a_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -348,9 +348,8 @@ static void different_windows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        processes_unit(one_key_is_exact), processes_unit(fork_without_exec),
-        processes_unit(two_opens_race),   processes_unit(nonces_differ_after_a_fork),
-        processes_unit(different_bursts), processes_unit(different_rates),
+        processes_unit(one_key_is_exact),           processes_unit(fork_without_exec), processes_unit(two_opens_race),
+        processes_unit(nonces_differ_after_a_fork), processes_unit(different_bursts),  processes_unit(different_rates),
         processes_unit(different_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

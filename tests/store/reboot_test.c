@@ -336,10 +336,14 @@ static void absurd_offset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        reboot_unit(restart),           reboot_unit(reboot_forward),
-        reboot_unit(reboot_backward),   reboot_unit(reboot_with_an_old_anchor),
-        reboot_unit(many_reboots),      reboot_unit(openers_agree),
-        reboot_unit(wall_steps_while_running), reboot_unit(absurd_offset),
+        reboot_unit(restart),
+        reboot_unit(reboot_forward),
+        reboot_unit(reboot_backward),
+        reboot_unit(reboot_with_an_old_anchor),
+        reboot_unit(many_reboots),
+        reboot_unit(openers_agree),
+        reboot_unit(wall_steps_while_running),
+        reboot_unit(absurd_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

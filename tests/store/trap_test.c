@@ -230,9 +230,8 @@ static void ring_charged_while_retired(void **state)
     meddler.world = &world;
     meddler.own = &log->judge;
     meddler.judged = 0;
-    struct mete__claim claim = {.scale_id = world.limiter->rule->scale_id,
-                                .now_ns = then_ns,
-                                .not_before_max_ns = METE_TIME_MAX};
+    struct mete__claim claim = {
+        .scale_id = world.limiter->rule->scale_id, .now_ns = then_ns, .not_before_max_ns = METE_TIME_MAX};
     struct mete__slot slot = mete__table_locate(&log->table, mete__hash_key(&world.limiter->secret, "new", 3));
     enum mete__claimed claimed = mete__claim_cell(&log->table, &slot, &judge, &claim);
     assert_true(meddler.judged >= 8);
@@ -299,9 +298,9 @@ static void rollback_in_take_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_inserts_of_one_key), cmocka_unit_test(a_dead_claim),
+        cmocka_unit_test(two_inserts_of_one_key),      cmocka_unit_test(a_dead_claim),
         cmocka_unit_test(stale_clock_beside_eviction), cmocka_unit_test(a_mark_from_the_future),
-        cmocka_unit_test(evicted_while_charging), cmocka_unit_test(ring_charged_while_retired),
+        cmocka_unit_test(evicted_while_charging),      cmocka_unit_test(ring_charged_while_retired),
         cmocka_unit_test(rollback_in_take_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
