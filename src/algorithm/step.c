@@ -96,6 +96,15 @@ uint64_t mete__step_refund(const struct mete__profile *profile, uint64_t word, u
     return mete__fixed_refund(profile, word, cost, moment);
 }
 
+uint64_t mete__step_undo(const struct mete__profile *profile, uint64_t word, uint64_t cost, uint64_t base,
+                         uint64_t now_ns)
+{
+    uint64_t now_tick = mete__ticks_floor(&profile->ticks, now_ns);
+    uint64_t charge = mete__min_u64(cost, profile->capacity) * profile->ticks.cost;
+    uint64_t held = mete__sub_floor0_u64(now_tick, base);
+    return word <= now_tick || held >= charge ? word : mete__sub_floor0_u64(word, charge - held);
+}
+
 void mete__step_describe(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment,
                          struct mete_decision *out)
 {

@@ -38,6 +38,15 @@ struct mete__verdict mete__step_reserve(const struct mete__profile *profile, uin
 uint64_t mete__step_refund(const struct mete__profile *profile, uint64_t word, uint64_t cost,
                            const struct mete__moment *moment);
 
+/*
+ * Buckets: takes a charge back that began at tick `base` (the word after it, less
+ * the charge) and was held until now.  While it was held, others may have been
+ * charged, and without it the bucket may have been full for part of that time,
+ * which must not be earned twice: so what was held for is not given back.
+ */
+uint64_t mete__step_undo(const struct mete__profile *profile, uint64_t word, uint64_t cost, uint64_t base,
+                         uint64_t now_ns);
+
 /* Fills limit, remaining and reset_after_ns from the word. */
 void mete__step_describe(const struct mete__profile *profile, uint64_t word, const struct mete__moment *moment,
                          struct mete_decision *out);

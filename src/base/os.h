@@ -44,6 +44,9 @@ mete_status mete__os_file_open(const char *path, struct mete__os_file *file, boo
 mete_status mete__os_file_publish(const char *path, uint64_t bytes, const void *head, size_t head_len,
                                   const struct mete__why *why);
 
+/* Calls back with the rest of each name that begins with path, in no order. */
+void mete__os_files_beginning(const char *path, void (*found)(void *context, const char *rest), void *context);
+
 /* Reads exactly len bytes from the start; false when the file is shorter or unreadable. */
 bool mete__os_file_read_head(const struct mete__os_file *file, void *head, size_t len);
 

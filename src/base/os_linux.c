@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/os.h on Linux (and, but for the advice calls, any POSIX system). */
 #define _GNU_SOURCE /* mkostemp, madvise */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -146,6 +147,35 @@ void mete__os_file_close(struct mete__os_file *file)
     }
 }
 
+/* The folder of path, as a string in `folder`; the length of what precedes the name. */
+static size_t folder_of(const char *path, char *folder)
+{
+    const char *slash = strrchr(path, '/');
+    size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(folder, path, len);
+    strcpy(folder + len, len == 0 ? "." : "");
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+void mete__os_files_beginning(const char *path, void (*found)(void *context, const char *rest), void *context)
+{
+    char *folder = malloc(strlen(path) + 2);
+    if (folder == NULL) {
+        return;
+    }
+    const char *name = path + folder_of(path, folder);
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        if (strncmp(entry->d_name, name, strlen(name)) == 0) {
+            found(context, entry->d_name + strlen(name));
+        }
+    }
+    if (entries != NULL) {
+        closedir(entries);
+    }
+    free(folder);
+}
+
 static bool write_head(int fd, const unsigned char *head, size_t len)
 {
     for (size_t done = 0; done < len;) {
@@ -165,10 +195,7 @@ static bool write_head(int fd, const unsigned char *head, size_t len)
  */
 static int open_unnamed(const char *path, char *name)
 {
-    const char *slash = strrchr(path, '/');
-    size_t folder_len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    memcpy(name, path, folder_len);
-    strcpy(name + folder_len, folder_len == 0 ? "." : "");
+    folder_of(path, name);
 #ifdef O_TMPFILE
     int fd = open(name, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0) {

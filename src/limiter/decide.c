@@ -7,17 +7,42 @@
 /* Calls of one clock reading may lie this far apart between threads. */
 #define CLOCK_SPREAD_NS 2000u
 
+/* By a bucket's receipt; when the rule changed in between, held since the take. */
+static uint64_t undo(const struct mete__rule *rule, const struct mete__ask *ask, uint64_t word)
+{
+    const struct mete__ticks *ticks = &rule->profile.ticks;
+    const struct mete__receipt *receipt = ask->receipt;
+    uint64_t base = mete__ticks_floor(ticks, ask->now_ns);
+    if (receipt->scale_id == rule->scale_id) {
+        base = receipt->word - ask->cost * ticks->cost;
+    }
+    return mete__step_undo(&rule->profile, word, ask->cost, base, receipt->undo_now_ns);
+}
+
 static struct mete__verdict step(const struct mete__rule *rule, const struct mete__ask *ask, uint64_t word,
                                  const struct mete__moment *moment)
 {
     switch (ask->op) {
     case METE__OP_RESERVE:
         return mete__step_reserve(&rule->profile, word, ask->cost, moment, ask->wait_ns_max);
+    case METE__OP_UNDO:
+        if (rule->profile.scale.kind == METE__KIND_GCRA) {
+            return (struct mete__verdict){.next = undo(rule, ask, word), .allowed = true};
+        }
+        __attribute__((fallthrough)); /* windows and logs keep what was taken apart from time */
     case METE__OP_REFUND:
         return (struct mete__verdict){.next = mete__step_refund(&rule->profile, word, ask->cost, moment),
                                       .allowed = true};
     default:
         return mete__step_take(&rule->profile, word, ask->cost, moment);
+    }
+}
+
+static void give_receipt(const struct mete__rule *rule, const struct mete__ask *ask, uint64_t word)
+{
+    if (ask->receipt != NULL && ask->op == METE__OP_TAKE) {
+        ask->receipt->scale_id = rule->scale_id;
+        ask->receipt->word = word;
     }
 }
 
@@ -68,7 +93,7 @@ static bool decide_absent(mete_limiter *limiter, const struct mete__history *his
     claim.now_ns = mete__begin_ns(limiter, ask, &limiter->table, slot, &claim.not_before_max_ns);
     for (;;) {
         uint64_t word = 0;
-        if (__builtin_expect(history->count > 0, 0)) {
+        if (__builtin_expect(history->count > 0 || mete__store_has_logs(limiter->store), 0)) {
             word = mete__inherited_word(limiter, history, NULL, hash, claim.now_ns);
         }
         struct mete__moment moment = mete__rule_moment(rule, word, claim.now_ns);
@@ -80,6 +105,7 @@ static bool decide_absent(mete_limiter *limiter, const struct mete__history *his
         claim.word = verdict.next;
         switch (mete__claim_cell(&limiter->table, slot, &limiter->store->judge, &claim)) {
         case METE__CLAIM_MADE:
+            give_receipt(rule, ask, verdict.next);
             answer(rule, &verdict, verdict.next, &moment, out);
             return true;
         case METE__CLAIM_FOUND:
@@ -121,6 +147,7 @@ static bool decide_present(mete_limiter *limiter, const struct mete__history *hi
         mete__table_yield(&limiter->table, cell);
         return false;
     }
+    give_receipt(rule, ask, verdict.next);
     if (is_rescaled) {
         mete__table_count(&limiter->table, METE__COUNT_RESCALED);
     }

@@ -11,7 +11,14 @@
 
 #include "limiter/limiter.h"
 
-enum mete__op { METE__OP_TAKE, METE__OP_PEEK, METE__OP_RESERVE, METE__OP_REFUND };
+enum mete__op { METE__OP_TAKE, METE__OP_PEEK, METE__OP_RESERVE, METE__OP_REFUND, METE__OP_UNDO };
+
+/* What a take wrote, so that it can be undone exactly. */
+struct mete__receipt {
+    uint64_t scale_id;
+    uint64_t word;        /* after the take */
+    uint64_t undo_now_ns; /* when it is undone */
+};
 
 struct mete__ask {
     enum mete__op op;
@@ -19,6 +26,8 @@ struct mete__ask {
     uint64_t now_ns; /* never METE_NOW */
     uint64_t wait_ns_max;
     bool is_own_now;  /* now_ns was read from the store's clock by us */
+    /* TAKE: where to tell what was charged, or NULL.  UNDO: what is to be taken back. */
+    struct mete__receipt *receipt;
     uint64_t grid_ns; /* waits are told in whole multiples of this; 0: to the nanosecond */
 };
 

@@ -9,6 +9,11 @@
 #include "limiter/decide.h"
 #include "limiter/inherit.h"
 
+static bool is_giving_back(const struct mete__ask *ask)
+{
+    return ask->op == METE__OP_REFUND || ask->op == METE__OP_UNDO;
+}
+
 /* The key's units as judged at a moment. */
 struct judged {
     uint64_t at_ns;    /* now, or last when now lies before it */
@@ -153,6 +158,7 @@ static bool refund(struct mete__log_view *view, const struct mete__history *hist
             return false;
         }
         view->state = next;
+        mark_used(view, history);
         judged.used -= back;
     }
     *out = (struct mete_decision){.allowed = true};
@@ -164,7 +170,7 @@ static bool refund(struct mete__log_view *view, const struct mete__history *hist
 
 static void describe_unseen(const struct mete__profile *profile, const struct mete__ask *ask, struct mete_decision *out)
 {
-    bool fits = ask->cost <= profile->capacity || ask->op == METE__OP_REFUND;
+    bool fits = ask->cost <= profile->capacity || is_giving_back(ask);
     *out = (struct mete_decision){.allowed = fits,
                                   .limit = profile->capacity,
                                   .remaining = profile->capacity,
@@ -200,7 +206,7 @@ static bool claim_ring(struct mete__inheritance *heir, mete_limiter *limiter, st
                                 .may_evict = limiter->store->on_full == METE_FULL_EVICT};
     mete__inheritance_find(heir, NULL, ask->now_ns);
     if (heir->what == METE__HEIR_NOTHING &&
-        (ask->cost == 0 || ask->op == METE__OP_PEEK || ask->op == METE__OP_REFUND || ask->cost > profile->capacity)) {
+        (ask->cost == 0 || ask->op == METE__OP_PEEK || is_giving_back(ask) || ask->cost > profile->capacity)) {
         describe_unseen(profile, ask, out);
         return false;
     }
@@ -262,7 +268,7 @@ void mete__decide_log(mete_limiter *limiter, const struct mete__history *history
                 continue;
             }
         }
-        bool is_done = ask.op == METE__OP_REFUND ? refund(&view, history, &ask, out) : take(&view, history, &ask, out);
+        bool is_done = is_giving_back(&ask) ? refund(&view, history, &ask, out) : take(&view, history, &ask, out);
         if (is_done) {
             return;
         }

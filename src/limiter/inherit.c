@@ -150,16 +150,6 @@ static struct debt leave_ring(const mete_limiter *limiter, const struct mete__hi
     return debt;
 }
 
-static bool has_log(const struct mete__history *history)
-{
-    for (uint64_t i = 0; i < history->count; i++) {
-        if (is_log(history->changes[i].before)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* True when the place of scale a was used later than that of scale b. */
 static bool is_later(const struct mete__history *history, uint64_t scale_a, uint64_t scale_b)
 {
@@ -195,6 +185,22 @@ static struct debt settle_now(const mete_limiter *limiter, struct mete__rule *to
     return (struct debt){.word = mete__word_of_owed(&to->profile, owed, &moment)};
 }
 
+/* The same for a ring, when the rule in force is not a log. */
+static struct debt settle_ring_now(const mete_limiter *limiter, struct mete__rule *to,
+                                   const struct mete__log_view *view, uint64_t now_ns)
+{
+    struct mete__profile scratch;
+    const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(view->cell_seen), &scratch);
+    if (from == NULL || from->scale.kind != METE__KIND_LOG) {
+        return (struct debt){0};
+    }
+    uint64_t at_ns = mete__max_u64(now_ns, view->state.last_ns);
+    uint64_t drop_ns = mete__log_drop_before_ns(from->scale.period, at_ns);
+    uint64_t units = view->state.count - mete__ring_over(&view->ring, &view->state, drop_ns);
+    struct mete__moment moment = mete__rule_moment(to, 0, now_ns);
+    return (struct debt){.word = units > 0 ? mete__word_of_owed(&to->profile, units, &moment) : 0};
+}
+
 /* A cell's debt before change *index. */
 static struct debt leave_cell(const mete_limiter *limiter, const struct mete__history *history, struct mete__pair cell,
                               uint64_t *index, uint64_t now_ns)
@@ -216,10 +222,15 @@ uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__hi
     if (cell != NULL) {
         debt = leave_cell(limiter, history, *cell, &index, now_ns);
     }
-    if (has_log(history) && find_ring(limiter, hash, &view) &&
-        is_later(history, scale_of(view.cell_seen), cell != NULL ? scale_of(*cell) : 0)) {
-        index = mete__history_index(history, scale_of(view.cell_seen));
-        debt = leave_ring(limiter, history, hash, &index, now_ns);
+    if (find_ring(limiter, hash, &view)) {
+        uint64_t ring_scale = scale_of(view.cell_seen);
+        if (is_later(history, ring_scale, cell != NULL ? scale_of(*cell) : 0)) {
+            index = mete__history_index(history, ring_scale);
+            debt = leave_ring(limiter, history, hash, &index, now_ns);
+        } else if (cell == NULL) {
+            index = history->count;
+            debt = settle_ring_now(limiter, history->current, &view, now_ns);
+        }
     }
     walk(&debt, history, index, now_ns);
     return debt.word;
@@ -267,7 +278,7 @@ void mete__inheritance_find(struct mete__inheritance *heir, const struct mete__l
     heir->what = own != NULL ? METE__HEIR_RING : METE__HEIR_NOTHING;
     heir->units = 0;
     heir->now_ns = now_ns;
-    if (history->count == 0) {
+    if (own != NULL && history->count == 0) {
         return;
     }
     const struct mete__log_view *ring = own;
@@ -278,7 +289,7 @@ void mete__inheritance_find(struct mete__inheritance *heir, const struct mete__l
     if (find_cell(heir, &cell) && (ring == NULL || is_later(history, scale_of(cell), ring_scale))) {
         struct debt debt = leave_cell(heir->limiter, history, cell, &index, now_ns);
         bring_units(heir, debt, index, ring);
-        if (heir->units == 0 && own == NULL) {
+        if (heir->units == 0 && ring == NULL) {
             heir->what = METE__HEIR_NOTHING;
         }
         return;
@@ -322,7 +333,7 @@ struct mete__ring_state mete__inheritance_begin(const struct mete__inheritance *
 {
     struct mete__ring_state old = mete__ring_unpack(control);
     struct mete__ring_state state = {.gen = gen, .last_ns = old.last_ns};
-    if (heir->what == METE__HEIR_UNITS && heir->units > 0) {
+    if (heir->what == METE__HEIR_UNITS) {
         state.count = mete__min_u64(heir->units, ring->units);
         state.pending = state.count;
         state.last_ns = mete__max_u64(old.last_ns, heir->at_ns);

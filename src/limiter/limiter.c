@@ -96,7 +96,10 @@ static mete_status find_rule(mete_limiter *limiter, const struct mete_limit *lim
 {
     struct mete__log *log = NULL;
     pthread_mutex_lock(&limiter->store->mutex);
-    mete_status status = choose_rule(limiter, limit, history, rule, why);
+    mete_status status = mete__logs_reopen(limiter, why);
+    if (status == METE_OK) {
+        status = choose_rule(limiter, limit, history, rule, why);
+    }
     if (status == METE_OK && (*rule)->profile.scale.kind == METE__KIND_LOG) {
         status = mete__log_acquire(limiter, (*rule)->profile.capacity, (*rule)->profile.scale.period, &log, why);
     }

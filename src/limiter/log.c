@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/os.h"
+#include "base/text.h"
 #include "limiter/limiter.h"
 #include "table/clock_cells.h"
 #include "table/map.h"
@@ -96,18 +98,33 @@ static uint64_t keys_for(const mete_store *store, uint64_t units)
     return mete__max_u64(METE__CELLS_PER_BUCKET, store->log_units_max / units);
 }
 
+static void learn_periods(struct mete__log *log)
+{
+    for (uint64_t id = 1; id < METE__SCALES; id++) {
+        log->period_max_ns = mete__max_u64(log->period_max_ns, mete__scales_get(&log->table, id).hi);
+    }
+}
+
+/* "PATH.NAMEHASH-", which the names of a limiter's files begin with; NULL: no memory. */
+static char *path_of(const mete_limiter *limiter, uint64_t units)
+{
+    size_t room = strlen(limiter->store->path) + 64;
+    char *path = malloc(room);
+    if (path != NULL) {
+        int len = snprintf(path, room, "%s.%016llx-", limiter->store->path, (unsigned long long)limiter->name_hash);
+        if (units > 0) {
+            snprintf(path + len, room - (size_t)len, "%llu.log", (unsigned long long)units);
+        }
+    }
+    return path;
+}
+
 static mete_status open_log(mete_limiter *limiter, uint64_t units, struct mete__log *log, const struct mete__why *why)
 {
     mete_store *store = limiter->store;
-    char *path = NULL;
-    if (store->path != NULL) {
-        size_t room = strlen(store->path) + 64;
-        path = malloc(room);
-        if (path == NULL) {
-            return mete__fail(why, METE_ENOMEM, "no memory");
-        }
-        snprintf(path, room, "%s.%016llx-%llu.log", store->path, (unsigned long long)limiter->name_hash,
-                 (unsigned long long)units);
+    char *path = store->path != NULL ? path_of(limiter, units) : NULL;
+    if (store->path != NULL && path == NULL) {
+        return mete__fail(why, METE_ENOMEM, "no memory");
     }
     bool own_clock = store->clock.callers.now_ns == NULL;
     struct mete__map_spec spec = {.content = METE__CONTENT_LOG,
@@ -124,24 +141,19 @@ static mete_status open_log(mete_limiter *limiter, uint64_t units, struct mete__
     return status;
 }
 
-static void learn_periods(struct mete__log *log)
+/* The largest log of this name is the one in use; older ones lead to it. */
+static struct mete__log *newest_of(const mete_store *store, uint64_t name_hash)
 {
-    for (uint64_t id = 1; id < METE__SCALES; id++) {
-        log->period_max_ns = mete__max_u64(log->period_max_ns, mete__scales_get(&log->table, id).hi);
+    struct mete__log *log = store->logs;
+    while (log != NULL && log->name_hash != name_hash) {
+        log = log->next;
     }
+    return log;
 }
 
-mete_status mete__log_acquire(mete_limiter *limiter, uint64_t units, uint64_t period_ns, struct mete__log **out,
-                              const struct mete__why *why)
+static mete_status add_log(mete_limiter *limiter, uint64_t units, struct mete__log **out, const struct mete__why *why)
 {
     mete_store *store = limiter->store;
-    for (struct mete__log *log = store->logs; log != NULL; log = log->next) {
-        if (log->name_hash == limiter->name_hash && log->ring_units >= units) {
-            remember_period(log, units, period_ns);
-            *out = log;
-            return METE_OK;
-        }
-    }
     if (store->logs_n == METE__LOGS_MAX) {
         return mete__fail(why, METE_EFULL, "limit: this store has opened 1,024 sliding logs already");
     }
@@ -162,12 +174,81 @@ mete_status mete__log_acquire(mete_limiter *limiter, uint64_t units, uint64_t pe
     if (store->path != NULL) {
         learn_periods(log);
     }
-    remember_period(log, units, period_ns);
+    struct mete__log *older = newest_of(store, log->name_hash);
     log->next = store->logs;
     __atomic_store_n(&store->logs, log, __ATOMIC_RELEASE); /* pairs with inherit.c */
     store->logs_n++;
+    if (older != NULL) {
+        __atomic_store_n(&older->newer, log, __ATOMIC_RELEASE); /* pairs with mete__limiter_log */
+    }
     *out = log;
     return METE_OK;
+}
+
+mete_status mete__log_acquire(mete_limiter *limiter, uint64_t units, uint64_t period_ns, struct mete__log **out,
+                              const struct mete__why *why)
+{
+    mete_status status = METE_OK;
+    *out = newest_of(limiter->store, limiter->name_hash);
+    if (*out == NULL || (*out)->ring_units < units) {
+        status = add_log(limiter, units, out, why);
+    }
+    if (status == METE_OK) {
+        remember_period(*out, units, period_ns);
+    }
+    return status;
+}
+
+/* --- files of earlier runs ---------------------------------------------------- */
+
+#define SIZES_MAX 32u
+
+struct sizes {
+    uint64_t units[SIZES_MAX];
+    unsigned n;
+};
+
+/* Takes "UNITS.log"; in ascending order; the largest when there are too many. */
+static void note_size(void *context, const char *rest)
+{
+    struct sizes *sizes = context;
+    struct mete__text text = mete__text_of(rest, strlen(rest));
+    uint64_t units;
+    if (mete__text_u64(&text, &units) != METE__NUMBER_OK || !mete__text_is(&text, ".log") || units == 0 ||
+        units > METE_LOG_COUNT_MAX) {
+        return;
+    }
+    unsigned at = sizes->n;
+    if (sizes->n == SIZES_MAX) {
+        memmove(sizes->units, sizes->units + 1, (SIZES_MAX - 1) * sizeof sizes->units[0]);
+        at--;
+    } else {
+        sizes->n++;
+    }
+    for (; at > 0 && sizes->units[at - 1] > units; at--) {
+        sizes->units[at] = sizes->units[at - 1];
+    }
+    sizes->units[at] = units;
+}
+
+mete_status mete__logs_reopen(mete_limiter *limiter, const struct mete__why *why)
+{
+    struct sizes sizes = {.n = 0};
+    mete_status status = METE_OK;
+    if (limiter->store->path == NULL || newest_of(limiter->store, limiter->name_hash) != NULL) {
+        return METE_OK;
+    }
+    char *path = path_of(limiter, 0);
+    if (path == NULL) {
+        return mete__fail(why, METE_ENOMEM, "no memory");
+    }
+    mete__os_files_beginning(path, note_size, &sizes);
+    free(path);
+    for (unsigned i = 0; i < sizes.n && status == METE_OK; i++) {
+        struct mete__log *log;
+        status = add_log(limiter, sizes.units[i], &log, why);
+    }
+    return status;
 }
 
 void mete__logs_destroy(mete_store *store)

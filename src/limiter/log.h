@@ -24,13 +24,18 @@ struct mete__log {
     uint64_t ring_bytes;
     uint64_t name_hash;
     uint64_t period_max_ns; /* the longest period any rule here has had: rings are kept that long */
-    struct mete__log *next; /* of the store */
+    struct mete__log *next;  /* of the store */
+    struct mete__log *newer; /* a larger one of this name, which is in use instead; acquire */
 };
 
 /* The limiter's log with room for `units` per key: known, or opened, or made.
  * The store's mutex is held.  METE_EFULL, METE_ENOMEM, METE_EIO, METE_ECORRUPT. */
 mete_status mete__log_acquire(mete_limiter *limiter, uint64_t units, uint64_t period_ns, struct mete__log **out,
                               const struct mete__why *why);
+
+/* Opens what earlier runs left in files under the limiter's name.  The store's
+ * mutex is held. */
+mete_status mete__logs_reopen(mete_limiter *limiter, const struct mete__why *why);
 
 void mete__logs_destroy(mete_store *store);
 uint64_t mete__logs_bytes(mete_store *store);

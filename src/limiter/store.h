@@ -48,6 +48,11 @@ struct mete_store {
 
 uint64_t mete__store_renew_anchor(mete_store *store, uint64_t now_ns) __attribute__((noinline, cold));
 
+static inline bool mete__store_has_logs(const mete_store *store)
+{
+    return __atomic_load_n(&store->logs, __ATOMIC_ACQUIRE) != NULL;
+}
+
 /* The time METE_NOW stands for. */
 METE_INLINE uint64_t mete__store_now(mete_store *store)
 {

@@ -6,7 +6,8 @@
  *   take    one by one; if a rival was faster and one denies, give back in
  *           reverse what was taken
  *
- * Between a take and its give-back a rival sees too little, never too much.
+ * Between a take and its give-back a rival sees too little, never too much: a
+ * bucket is given back less what the time the units were held for has earned.
  * Sliding logs are taken last: a log gives back its newest units, which may be a
  * rival's that came in between; then the rival's unit counts from the time of
  * ours, earlier by less than this call's run time.  With at most one log among
@@ -22,6 +23,7 @@ struct call {
     size_t n;
     struct mete__hash hashes[METE_DEMANDS_MAX];
     struct mete__ask asks[METE_DEMANDS_MAX];
+    struct mete__receipt receipts[METE_DEMANDS_MAX];
     unsigned char order[METE_DEMANDS_MAX];
 };
 
@@ -53,7 +55,8 @@ static void prepare(struct call *call)
         mete_limiter *limiter = demand->limiter;
         call->hashes[i] = mete__hash_key(&limiter->secret, demand->request.key, demand->request.key_len);
         mete__table_locate(&limiter->table, call->hashes[i]);
-        call->asks[i] = (struct mete__ask){.cost = demand->request.cost,
+        call->asks[i] = (struct mete__ask){.receipt = &call->receipts[i],
+                                           .cost = demand->request.cost,
                                            .now_ns = demand->request.now_ns,
                                            .is_own_now = demand->request.now_ns == METE_NOW};
         for (size_t j = 0; call->asks[i].now_ns == METE_NOW && j < i; j++) {
@@ -90,6 +93,15 @@ static void decide(struct call *call, size_t i, enum mete__op op, struct mete_de
     mete__decide(call->demands[i].limiter, &call->asks[i], call->hashes[i], out);
 }
 
+/* At the time it is by now: our clock's, whatever time the demand was for. */
+static void give_back(struct call *call, size_t i)
+{
+    struct mete_decision unused;
+    uint64_t now_ns = mete__store_now(call->demands[i].limiter->store);
+    call->receipts[i].undo_now_ns = mete__max_u64(now_ns, call->asks[i].now_ns);
+    decide(call, i, METE__OP_UNDO, &unused);
+}
+
 static bool look(struct call *call, struct mete_decision *seen)
 {
     bool all = true;
@@ -109,8 +121,7 @@ static bool take(struct call *call, struct mete_decision *taken)
             continue;
         }
         while (k-- > 0) {
-            struct mete_decision unused;
-            decide(call, call->order[k], METE__OP_REFUND, &unused);
+            give_back(call, call->order[k]);
         }
         return false;
     }

@@ -161,7 +161,8 @@ static mete_status compare(const struct mete__map_spec *spec, const struct mete_
         return mete__fail(why, METE_ECORRUPT, "path: '%s' is a store of another kind", spec->path);
     }
     if (fixed->keys_max != spec->keys_max) {
-        return mete__fail(why, METE_EINVAL, "keys_max: '%s' was made with %llu, not %llu", spec->path,
+        const char *field = fixed->content == METE__CONTENT_LOG ? "log_units_max" : "keys_max";
+        return mete__fail(why, METE_EINVAL, "%s: '%s' was made for %llu keys, not %llu", field, spec->path,
                           (unsigned long long)fixed->keys_max, (unsigned long long)spec->keys_max);
     }
     if (fixed->ring_units != spec->ring_units) {

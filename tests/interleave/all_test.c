@@ -98,7 +98,7 @@ static void test_crossed_demands_on_an_absent_key(void **state)
     open_scene("crossed demands, absent", "1/s burst 1", "2/1m burst 1", 1, 1);
     add('A', SCENE_TAKE_BOTH, 0, 1);
     add('B', SCENE_TAKE_BOTH_BACK, 0, 1);
-    scene_play_bounded(&scene, 4);
+    scene_play_bounded(&scene, 3);
 }
 
 /* B takes alone from the limiter that A takes last from. */
@@ -143,13 +143,13 @@ static void test_crossed_demands_with_a_log(void **state)
     make_present();
     add('A', SCENE_TAKE_BOTH, 0, 1);
     add('B', SCENE_TAKE_BOTH_BACK, 0, 1);
-    scene_play_bounded(&scene, 4);
+    scene_play_bounded(&scene, 3);
     open_scene("crossed demands, log and bucket", "sliding_log 2/1m", "1/s burst 1", 2, 1);
     make_present();
     add('A', SCENE_TAKE_BOTH, 0, 1);
     add('B', SCENE_TAKE, 0, 1);
     add('B', SCENE_TAKE, 1, 1);
-    scene_play_bounded(&scene, 4);
+    scene_play_bounded(&scene, 3);
 }
 
 int main(void)

@@ -76,34 +76,18 @@ class World:
         self.limits = {}
         self.keys = {}
         self.clock = 0
-        self.latest, self.floor = 0, 0
-        self.has_log = False
 
     def is_clear(self, step):
-        """Whether the rule book says what the step means.
+        """Whether the rule book says what the step means."""
+        if step.code == "M":
+            return all(key.may_change() for key in self.keys.values())
+        return step.code not in "tprf" or self._is_clear_time(self.time_of(step), step)
 
-        Not when a log takes part in a change of the limit and times go back behind the change, and not when a
-        limiter has forgotten how to carry a key.
-        """
-        if step.code in "LM" and self.mode == "store":
-            if step.code == "M" and not self.may_change():
-                return False
-            has_log = self.has_log or step.limit.algorithm == "sliding_log"
-            return step.code == "L" or not has_log or self.clock >= self.latest
-        return step.code not in "tprf" or step.t >= self.floor
+    def _is_clear_time(self, t, step):
+        return t > TIME_MAX or self.key_of(step).clear_time(t) == t
 
-    def _see(self, step):
-        if step.code == "N":
-            self.latest, self.floor, self.has_log = 0, 0, False
-        elif step.code in "LM":
-            self.has_log |= step.limit.algorithm == "sliding_log"
-            if step.code == "M" and self.has_log:
-                self.floor = self.clock
-        elif step.code in "tprf" and step.t <= TIME_MAX:
-            self.latest = max(self.latest, step.t)
-
-    def may_change(self):
-        return self.mode == "word" or all(key.may_change() for key in self.keys.values())
+    def time_of(self, step):
+        return self.clock if step.t == NOW and self.mode == "store" else step.t
 
     def key_of(self, step):
         name = step.key if self.mode == "word" else (step.slot, step.key)
@@ -112,7 +96,6 @@ class World:
         return self.keys[name]
 
     def apply(self, step):
-        self._see(step)
         code = step.code
         if code in "tprf":
             return self._decide(step)
@@ -146,7 +129,7 @@ class World:
         return key.state if key.rule.limit.algorithm in BUCKETS else None
 
     def _decide(self, step):
-        t = self.clock if step.t == NOW and self.mode == "store" else step.t
+        t = self.time_of(step)
         if t > TIME_MAX:
             return Expected(ERANGE)
         key = self.key_of(step)

@@ -167,7 +167,7 @@ class Walk:
     def _step(self):
         rng = self.rng
         number = rng.randrange(self.keys)
-        self.t = self._next_time()
+        self.t = self._clear_time(number, self._next_time())
         if rng.random() < 0.04 and self.changes and (self.mode == "store" or self.changed < 7):
             self._change(number)
             while self.mode == "store" and rng.random() < 0.4:
@@ -178,7 +178,7 @@ class Walk:
             return self._extra(number)
         roll = rng.random()
         if roll < 0.08:
-            at = max(self.world.floor, rng.choice(self.marks)) if rng.random() < 0.5 else self.t
+            at = self._clear_time(number, rng.choice(self.marks)) if rng.random() < 0.5 else self.t
             self.emit(Step("f", t=at, n=self._cost(number), key=number, slot=self.slot))
         elif roll < 0.28:
             self._decide("r", number)
@@ -211,7 +211,10 @@ class Walk:
             t = rng.choice((0, TIME_MAX, TIME_MAX - 1, rng.randint(0, TIME_MAX)))
         else:
             t += rng.randint(0, 3 * period)
-        return max(self.world.floor, min(t, TIME_MAX))
+        return max(0, min(t, TIME_MAX))
+
+    def _clear_time(self, number, t):
+        return self._key(number).clear_time(t)
 
     def _cost(self, number):
         rng = self.rng
@@ -228,7 +231,7 @@ class Walk:
         if roll < 0.82:
             return max(0, capacity + rng.randint(-1, 1))
         if roll < 0.96:
-            return self._key(number).peek(self.t, 0).remaining + rng.randint(0, 1)
+            return self._key(number).copy().peek(self.t, 0).remaining + rng.randint(0, 1)
         return rng.choice((2**64 - 1, 2**63, 2**64 - 1 - rng.randint(0, 9), 2**32, log_uniform(rng, 1, 2**64 - 1)))
 
     def _decide(self, code, number):
@@ -258,11 +261,13 @@ class Walk:
         """'At t + retry_after the same request passes, one nanosecond earlier it does not.'"""
         if step.t + retry > TIME_MAX:
             return
-        for t, passes in ((step.t + retry, True), (step.t + retry - 1, False)):
+        for t, passes in ((step.t + retry - 1, False), (step.t + retry, True)):
             trial = step._replace(t=t, dry=1) if self.mode == "word" else step._replace(t=t, code="p")
             if step.code == "r" and self.mode == "store":
                 # Stores have no copies: only the model can try, the library is asked later in the walk.
                 decision = self._key(step.key).copy().reserve(t, step.n, step.wait)
+            elif not self.world.is_clear(trial):
+                continue
             else:
                 decision = self.emit(trial).decision
             if exact and decision.allowed != passes:
@@ -270,7 +275,7 @@ class Walk:
 
     def _change(self, number):
         limit = self._next_limit()
-        if limit.check() != "ok" or not self.world.may_change():
+        if limit.check() != "ok" or self.mode == "store" and not self.world.is_clear(Step("M")):
             return
         self.past.append(limit)
         self.limit = limit
@@ -279,8 +284,6 @@ class Walk:
             self.emit(Step("L", slot=self.changed, limit=limit))
             self.emit(Step("c", t=self.t, key=number, slot=self.changed - 1, extra=self.changed))
             return
-        if any(each.algorithm == "sliding_log" for each in self.past):
-            self.t = max(self.world.latest, self.clock)
         self._tick()
         self.emit(Step("M", limit=limit))
 
@@ -310,7 +313,7 @@ class Walk:
 
     def _tick(self):
         """The store's clock never goes back; it may stay behind the requests."""
-        if self.t > self.clock and (self.rng.random() < 0.9 or any(e.algorithm == "sliding_log" for e in self.past)):
+        if self.t > self.clock and self.rng.random() < 0.9:
             self.clock = self.t
             self.emit(Step("K", t=self.clock))
 
@@ -321,7 +324,9 @@ class Walk:
             self.emit(Step("x", key=number))
         elif roll == 1:
             self._tick()
-            self.emit(Step("t", t=NOW, n=self._cost(number), key=number))
+            step = Step("t", t=NOW, n=self._cost(number), key=number)
+            if self.world.is_clear(step):
+                self.emit(step)
         elif roll == 2:
             self._tick()
         else:
@@ -329,4 +334,4 @@ class Walk:
             self.emit(Step("b", extra=takes))
             for _ in range(takes):
                 key = rng.randrange(self.keys)
-                self.emit(Step("t", t=self.t, n=self._cost(key), key=key))
+                self.emit(Step("t", t=self._clear_time(key, self.t), n=self._cost(key), key=key))

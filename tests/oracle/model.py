@@ -106,14 +106,18 @@ class Key:
         self.rule = rule_of(limit, rational)
         self.state = self.rule.NOTHING
         self.changes = []
+        self.settled = []  # for changes that a log takes part in: the moments they were first looked at
         self.last = 0  # of the log the key has, or had under an earlier limit: "a reset does not move last back"
 
     def copy(self):
         other = copy(self)
         other.changes = list(self.changes)
+        other.settled = list(self.settled)
         return other
 
     def set_limit(self, limit, s):
+        if limit == self.rule.limit:
+            return
         new = rule_of(limit, self.rational)
         if self.state != self.rule.NOTHING or self.changes:
             self.changes.append((self.rule, new, s))
@@ -132,23 +136,40 @@ class Key:
         first = self.changes[0][0]
         return not first.limit.is_calendar() and all(alike(first) != alike(new) for _, new, _ in self.changes)
 
-    def seen_at(self, t):
+    def _is_log_changed(self):
+        return any(is_log(old) or is_log(new) for old, new, _ in self.changes)
+
+    def clear_time(self, t):
+        """t, or the next best time at which the rule book says what is seen.
+
+        A first look may move the units of a log, whatever comes of it.  So until something is written, what is seen
+        when the changes count from other moments than at the first look is open.
+        """
+        for (_, _, s), settled in zip(self.changes, self.settled):
+            if min(s, t) != settled:
+                t = settled
+        return t
+
+    def seen_at(self, t, is_peek=False):
         """The state as the current rule sees it at t; a change made at s counts from min(s, t)."""
         if len(self.changes) > CHANGES_KEPT:
             # "Settled at its next use instead, straight into the limit in force; that is written even when the use is
             # a denial."
-            self._write(None, carry(self.changes[0][0], self.rule, self.state, t, self.last))
-            return self.state
+            state = carry(self.changes[0][0], self.rule, self.state, t, self.last)
+            if not is_peek:
+                self._write(None, state)
+            return state
         state = self.state
         for old, new, s in self.changes:
             state = carry(old, new, state, min(s, t), self.last)
+        if self._is_log_changed():
+            self.settled += [min(s, t) for _, _, s in self.changes[len(self.settled):]]
         if not is_log(self.rule):
             return state
-        if any(not is_log(old) for old, _, _ in self.changes):
-            # "The first use of a log after a change from another kind moves the units there, even when that use is
-            # a peek or a denial; when nothing is owed, nothing is moved."
-            if state and state[0]:
-                self._write(None, state)
+        if self.changes and state and state[0]:
+            # "The first use of a log after a change moves its units, whatever comes of it; when nothing is owed,
+            # nothing is moved."
+            self._write(None, state)
         return ((), self.last, False) if state is None and self.last else state
 
     def _write(self, before, after):
@@ -156,6 +177,7 @@ class Key:
         if after != before:
             self.state = after
             self.changes.clear()
+            self.settled = []
             if is_log(self.rule):
                 self.last = after[1]
 
@@ -166,7 +188,7 @@ class Key:
         return decision
 
     def peek(self, t, n=1):
-        return self.rule.peek(self.seen_at(t), t, n)
+        return self.rule.peek(self.seen_at(t, True), t, n)
 
     def reserve(self, t, n=1, wait_max=0):
         before = self.seen_at(t)
@@ -183,8 +205,9 @@ class Key:
     def reset(self):
         self.state = self.rule.NOTHING
         self.changes.clear()
+        self.settled = []
 
     def is_exact_at(self, t):
         """Whether the waits told at t are counted from t itself (they are not when time went back)."""
-        state = self.seen_at(t)
+        state = self.copy().seen_at(t)
         return not any(t < s for _, _, s in self.changes) and not self.rule.stale(state, t)

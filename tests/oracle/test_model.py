@@ -99,6 +99,68 @@ class Windows(unittest.TestCase):
         self.assertEqual(key.take(4, 1), Decision(False, 3, 0, 0, 3, 10))  # judged at 15
 
 
+    def test_a_booking_that_a_refund_emptied_still_has_to_begin(self):
+        for algorithm in ("fixed_window", "sliding_window", "sliding_log"):
+            key = Key(Limit(algorithm, 5, 10))
+            key.take(0, 5)
+            wait = key.reserve(0, 5, 100).wait
+            # The sliding counter waits until the last unit of the window before has faded.
+            self.assertEqual(wait, 20 if algorithm == "sliding_window" else 10)
+            key.refund(wait, 5)
+            key.refund(wait - 10, 5)
+            self.assertEqual(key.peek(0, 0), Decision(True, 5, 0, 0, 0, wait), algorithm)
+
+    def test_nothing_is_added_later_than_ten_years_after_the_last_time(self):
+        key = Key(Limit("sliding_log", 1, TEN_YEARS))
+        self.assertEqual(key.take(TIME_MAX, 1).allowed, True)
+        self.assertEqual(key.reserve(TIME_MAX, 1, NEVER).wait, TEN_YEARS)
+        self.assertEqual(key.reserve(TIME_MAX, 1, NEVER).retry, NEVER)
+        self.assertEqual(key.take(TIME_MAX, 1).retry, NEVER)
+
+
+class Changes(unittest.TestCase):
+    LOG = Limit("sliding_log", 10, MINUTE)
+    WINDOW = Limit("fixed_window", 10, MINUTE)
+
+    def changed(self, limits, taken, t=0):
+        """A key that took under the first limit at 0, then saw a change every 10 s and was not used."""
+        key = Key(limits[0])
+        key.take(0, taken)
+        for i, limit in enumerate(limits[1:]):
+            key.set_limit(limit, (i + 1) * 10 * SECOND)
+        return key.peek(t or len(limits) * 10 * SECOND, 0)
+
+    def test_a_smaller_limit_between_is_walked_through(self):
+        few = self.LOG._replace(count=3)
+        self.assertEqual(self.changed((self.WINDOW, self.WINDOW._replace(count=3), self.WINDOW), 8).remaining, 7)
+        self.assertEqual(self.changed((self.LOG, self.WINDOW._replace(count=3), self.LOG), 8).remaining, 7)
+        # "A lower count drops none", so nothing is lost on the way back.
+        self.assertEqual(self.changed((self.LOG, few, self.LOG), 8).remaining, 2)
+        self.assertEqual(self.changed((self.LOG, few), 8), Decision(True, 3, 0, 0, 0, 40 * SECOND))
+
+    def test_what_is_over_under_the_old_period_stays_over(self):
+        short = self.LOG._replace(period_ns=5 * SECOND)
+        self.assertEqual(self.changed((short, self.LOG), 8).remaining, 10)
+        self.assertEqual(self.changed((self.LOG, self.LOG._replace(period_ns=2 * MINUTE)), 8).remaining, 2)
+
+    def test_a_log_keeps_its_last(self):
+        key = Key(self.LOG)
+        key.take(0, 10)
+        self.assertEqual(key.reserve(0, 1, MINUTE).wait, MINUTE)
+        key.set_limit(self.WINDOW, 0)
+        key.reset()
+        key.set_limit(self.LOG._replace(count=20), 0)
+        self.assertEqual(key.take(1, 1).remaining, 19)
+        self.assertEqual(key.peek(2, 0).reset, MINUTE)
+        self.assertEqual(key.peek(MINUTE + 2, 0).reset, MINUTE - 2)
+
+    def test_a_forgotten_limit_is_settled_straight(self):
+        limits = [self.LOG] + [self.WINDOW._replace(count=3 + i) for i in range(9)]
+        self.assertEqual(self.changed(limits[:9], 8, 20 * SECOND).remaining, 7)  # 3 under the first, then 3 of 10
+        self.assertEqual(self.changed(limits, 8, 20 * SECOND).remaining, 3)      # 8 of 11
+        self.assertEqual(self.changed(limits, 8).remaining, 11)
+
+
 class Calendar(unittest.TestCase):
     def reset(self, unit, zone, text):
         t = int(datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()) * SECOND
@@ -112,6 +174,24 @@ class Calendar(unittest.TestCase):
         self.assertEqual(self.reset("day", "Europe/Berlin", "2026-03-28T23:00:00"), 23 * 3600)
         self.assertEqual(self.reset("hour", "Asia/Kathmandu", "2026-01-01T00:15:00"), 3600)
         self.assertEqual(self.reset("hour", "Europe/Berlin", "2026-10-25T00:00:00"), 3600)
+
+    def test_clocks_put_back_at_midnight(self):
+        # Havana, 2026-11-01: 1:00 becomes 0:00.  The day begins the first time and has 25 hours; the hour comes twice.
+        self.assertEqual(self.reset("day", "America/Havana", "2026-11-01T04:00:00"), 25 * 3600)
+        self.assertEqual(self.reset("day", "America/Havana", "2026-11-01T05:00:00"), 24 * 3600)
+        self.assertEqual(self.reset("hour", "America/Havana", "2026-11-01T04:00:00"), 3600)
+        self.assertEqual(self.reset("hour", "America/Havana", "2026-11-01T04:59:59"), 1)
+
+    def test_half_an_hour_of_summer_time(self):
+        # Lord Howe, 2026-04-04T15:00Z: 2:00 becomes 1:30.  Both pieces of the hour from 1 are windows of their own.
+        self.assertEqual(self.reset("hour", "Australia/Lord_Howe", "2026-04-04T14:00:00"), 3600)
+        self.assertEqual(self.reset("hour", "Australia/Lord_Howe", "2026-04-04T15:00:00"), 1800)
+        # 2026-10-03T15:30Z: 2:00 becomes 2:30, and the hour from 2 has 30 minutes.
+        self.assertEqual(self.reset("hour", "Australia/Lord_Howe", "2026-10-03T15:30:00"), 1800)
+
+    def test_a_day_that_is_skipped(self):
+        self.assertEqual(self.reset("day", "Pacific/Apia", "2011-12-30T09:59:59"), 1)
+        self.assertEqual(self.reset("day", "Pacific/Apia", "2011-12-30T10:00:00"), 24 * 3600)
 
 
 class Check(unittest.TestCase):

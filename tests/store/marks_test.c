@@ -29,21 +29,27 @@ static bool take_at(struct api_world *world, const char *key, uint64_t cost, uin
     return decision.allowed;
 }
 
-/* The store's judge, with other calls in the moment when it is first asked. */
+/* What others do while one call is slow: k spends all and is taken over when it is idle. */
 static struct {
     struct api_world *world;
     struct mete__judge own;
     bool is_done;
 } meddler;
 
+static void meddle(void)
+{
+    meddler.is_done = true;
+    assert_true(take_at(meddler.world, "k", 10, 0));
+    assert_true(take_at(meddler.world, "other", 1, 110 * SEC));
+    assert_int_equal(mete_reset(meddler.world->limiter, "other", 5), METE_OK);
+}
+
+/* The store's judge; the first time it is asked is when the others come. */
 static uint64_t meddler_rank(void *context, const struct mete__pair *address, struct mete__pair cell, uint64_t now_ns,
                              uint64_t *idle_at_ns)
 {
     if (!meddler.is_done) {
-        meddler.is_done = true;
-        assert_true(take_at(meddler.world, "k", 10, 0));
-        assert_true(take_at(meddler.world, "other", 1, 110 * SEC));
-        assert_int_equal(mete_reset(meddler.world->limiter, "other", 5), METE_OK);
+        meddle();
     }
     return meddler.own.rank(context, address, cell, now_ns, idle_at_ns);
 }
@@ -51,8 +57,9 @@ static uint64_t meddler_rank(void *context, const struct mete__pair *address, st
 /*
  * k is absent.  A call for it, of the time 1 s, has read the marks and looks for a
  * place; then k is made by another, spends all at 0 s, and is taken over at 110 s,
- * when it owes nothing; its new owner leaves.  The slow call finds neither k nor, before its claim, a
- * mark: if it began k at 1 s, k would have had twenty units within a second.
+ * when it owes nothing; its new owner leaves.  The slow call finds neither k nor,
+ * before its claim, a mark: if it began k at 1 s, k would have had twenty units
+ * within a second.
  */
 static void taken_over_while_claiming(void **state)
 {
@@ -65,13 +72,48 @@ static void taken_over_while_claiming(void **state)
     meddler.own = world.store->judge;
     meddler.is_done = false;
     world.store->judge.rank = meddler_rank;
-    bool is_late_allowed = take_at(&world, "k", 10, 1 * SEC);
+    assert_true(take_at(&world, "k", 10, 1 * SEC));
     world.store->judge.rank = meddler.own.rank;
     assert_true(meddler.is_done);
-    /* Begun at the takeover's time or denied: then there is nothing more to be had. */
-    assert_true(is_late_allowed);
+    /* It began at the takeover's time: then there is nothing more to be had. */
     assert_false(take_at(&world, "k", 1, 110 * SEC));
     assert_true(take_at(&world, "k", 1, 111 * SEC));
+    api_close(&world);
+}
+
+/* The store's clock; the others come after it was read, and before the reading is used. */
+static uint64_t meddler_now(void *context)
+{
+    struct api_world *world = context;
+    uint64_t now_ns = api_clock_now(world);
+    if (meddler.world == world && !meddler.is_done) {
+        meddle();
+        api_set(world, 110 * SEC);
+    }
+    return now_ns;
+}
+
+/* A thread sleeps right after it read the clock: the store's clock is read again
+ * when the key is not there, else the mark would be one from the future. */
+static void taken_over_after_the_clock_was_read(void **state)
+{
+    (void)state;
+    struct api_world world;
+    struct mete_store_options options = api_options(&world);
+    world.clock.now_ns = meddler_now;
+    options.keys_max = 1;
+    options.on_full = METE_FULL_DENY;
+    meddler.world = NULL;
+    api_set(&world, 1 * SEC);
+    world.store = api_store(&options);
+    world.limiter = api_limiter(world.store, "n", "10/10s burst 10");
+    meddler.world = &world;
+    meddler.is_done = false;
+    assert_true(take_at(&world, "k", 10, METE_NOW));
+    assert_true(meddler.is_done);
+    assert_false(take_at(&world, "k", 1, METE_NOW));
+    api_set(&world, 111 * SEC);
+    assert_true(take_at(&world, "k", 1, METE_NOW));
     api_close(&world);
 }
 
@@ -97,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(taken_over_while_claiming),
+        cmocka_unit_test(taken_over_after_the_clock_was_read),
         cmocka_unit_test(a_mark_far_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
