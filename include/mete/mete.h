@@ -16,6 +16,10 @@
  * among themselves on the same object.  Deciding is lock-free: a thread or a
  * process that stops, or is killed, at any instruction never holds up another.
  *
+ * Forking: a child may go on using a private store's copy, or a file's store.  Fork
+ * while no other thread is in a function that creates, destroys, changes a limit or
+ * takes statistics; they use mutexes.
+ *
  * Errors: a denial is not an error.  Functions return METE_OK or a negative
  * status; `out` parameters are written only on METE_OK.  No function sets
  * errno, prints, or keeps a "last error".
@@ -63,11 +67,11 @@ typedef enum mete_status {
     METE_EINVAL = -1,       /* an argument is malformed, missing or contradicts another */
     METE_ERANGE = -2,       /* well-formed, but outside what can be represented */
     METE_ENOMEM = -3,       /* no memory */
-    METE_EFULL = -4,        /* a named bound is reached (limits per store, queue) */
+    METE_EFULL = -4,        /* a named bound is reached: distinct rates or limits, logs, a queue's room */
     METE_EIO = -5,          /* the operating system refused a file or a mapping */
     METE_ECORRUPT = -6,     /* the store file is damaged, truncated or foreign; it is left as it was */
     METE_ETIMEDOUT = -7,    /* the time allowed for waiting is over */
-    METE_EUNAVAILABLE = -8, /* a remote or shared store cannot be reached now */
+    METE_EUNAVAILABLE = -8, /* closed, or cannot be reached now */
     METE_ENOTSUP = -9       /* this machine, or this kind of limit, cannot do it */
 } mete_status;
 
@@ -283,7 +287,8 @@ METE_API mete_status mete_store_keys_live(const mete_store *store, uint64_t *out
  * several processes) are the same limiter and should have the same limit.
  *
  * METE_EINVAL, METE_ERANGE, METE_ENOTSUP   as mete_limit_check; or the name is empty or too long
- * METE_EFULL    65,535 distinct (kind, count, period) triples are in use in this store
+ * METE_EFULL    65,535 distinct (kind, count, period) triples have been used in this store, or
+ *               65,535 distinct limits or 1,024 sliding logs by this process
  * METE_ENOMEM   no memory;  METE_EIO, METE_ECORRUPT   a sliding log's file, as mete_store_create
  */
 METE_API mete_status mete_limiter_create(mete_store *store, const char *name, const struct mete_limit *limit,
@@ -302,6 +307,7 @@ METE_API void mete_limiter_destroy(mete_limiter *limiter);
  * of this call what every key owes is settled under the old limit, kept up to
  * the new capacity, and from then on judged by the new one.  A change of only
  * the burst leaves what is owed as it is.  docs/algorithms.md has the rule.
+ * Changing to and fro forgives each time what lies above the smaller capacity.
  * Statuses as mete_limiter_create; on failure nothing changes.
  */
 METE_API mete_status mete_limiter_set_limit(mete_limiter *limiter, const struct mete_limit *limit);

@@ -39,6 +39,11 @@ uint64_t mete__tick_ns(void)
 
 uint64_t mete__wall_ns(void)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (now.tv_sec < 0) { /* before 1970: somebody's mistake */
+        return 0;
+    }
     return clock_ns(CLOCK_REALTIME);
 }
 

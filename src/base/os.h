@@ -18,6 +18,9 @@ uint64_t mete__os_boot_id(void);
 mete_status mete__os_map_private(size_t bytes, size_t align, void **out);
 void mete__os_unmap(void *at, size_t bytes);
 
+/* Memory that can be had without swapping, as the system estimates; UINT64_MAX: unknown. */
+uint64_t mete__os_memory_available(void);
+
 /* Asks for huge pages; advice only. */
 void mete__os_want_huge_pages(void *at, size_t bytes);
 

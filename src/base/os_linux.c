@@ -96,6 +96,15 @@ void mete__os_unmap(void *at, size_t bytes)
     munmap(at, bytes);
 }
 
+uint64_t mete__os_memory_available(void)
+{
+    char text[4096];
+    size_t len = read_small("/proc/meminfo", text, sizeof text - 1);
+    text[len] = 0;
+    const char *line = strstr(text, "MemAvailable:");
+    return line != NULL ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_MAX;
+}
+
 void mete__os_want_huge_pages(void *at, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE

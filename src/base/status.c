@@ -18,7 +18,7 @@ static const struct {
     {METE_EIO, "the operating system refused a file or a mapping"},
     {METE_ECORRUPT, "the store file is damaged, truncated or foreign"},
     {METE_ETIMEDOUT, "the time allowed for waiting is over"},
-    {METE_EUNAVAILABLE, "the store cannot be reached now"},
+    {METE_EUNAVAILABLE, "closed, or cannot be reached now"},
     {METE_ENOTSUP, "this machine, or this kind of limit, cannot do it"},
 };
 

@@ -31,15 +31,18 @@ static mete_status check_all(const mete_limiter *limiter, const struct mete_requ
 }
 
 static void decide_one(mete_limiter *limiter, const struct mete_request *request, const struct member *member,
-                       uint64_t own_now_ns, struct mete_decision *out)
+                       uint64_t *own_now_ns, struct mete_decision *out)
 {
     const struct mete__rule *rule = mete__limiter_rule(limiter);
-    struct mete__ask ask = mete__request_ask_at(limiter, rule, request, METE__OP_TAKE, own_now_ns);
+    struct mete__ask ask = mete__request_ask_at(limiter, rule, request, METE__OP_TAKE, *own_now_ns);
     if (rule->profile.scale.kind == METE__KIND_GCRA && ask.cost > 0 &&
         mete__take_bucket_whole(limiter, rule, &member->slot, &ask, out)) {
         return;
     }
     mete__decide(limiter, &ask, member->hash, out);
+    if (ask.is_own_now) {
+        *own_now_ns = mete__max_u64(*own_now_ns, ask.now_ns);
+    }
 }
 
 mete_status mete_take_batch(mete_limiter *limiter, const struct mete_request *requests, size_t n,
@@ -59,7 +62,7 @@ mete_status mete_take_batch(mete_limiter *limiter, const struct mete_request *re
             members[i].slot = mete__table_locate(&limiter->table, members[i].hash);
         }
         for (size_t i = 0; i < group; i++) {
-            decide_one(limiter, &requests[done + i], &members[i], own_now_ns, &out[done + i]);
+            decide_one(limiter, &requests[done + i], &members[i], &own_now_ns, &out[done + i]);
         }
     }
     return METE_OK;

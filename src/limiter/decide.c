@@ -72,26 +72,26 @@ static void answer_full(mete_limiter *limiter, const struct mete__rule *rule, co
 }
 
 uint64_t mete__begin_ns(mete_limiter *limiter, const struct mete__ask *ask, const struct mete__table *table,
-                        const struct mete__slot *slot, uint64_t *not_before_max_ns)
+                        const struct mete__slot *slot, uint64_t *mark_seen_ns)
 {
-    uint64_t not_before_ns = mete__table_not_before_ns(table, slot);
     uint64_t now_ns = ask->now_ns;
-    *not_before_max_ns = METE_TIME_MAX;
+    uint64_t not_before_ns = mete__table_not_before_ns(table, slot);
+    *mark_seen_ns = not_before_ns;
     if (ask->is_own_now) {
         now_ns = mete__max_u64(now_ns, mete__on_grid_floor(mete__store_now(limiter->store), ask->grid_ns));
-        *not_before_max_ns = now_ns + CLOCK_SPREAD_NS;
+        not_before_ns = mete__min_u64(not_before_ns, now_ns + CLOCK_SPREAD_NS);
     }
-    return mete__on_grid_ceil(mete__max_u64(now_ns, mete__min_u64(not_before_ns, *not_before_max_ns)), ask->grid_ns);
+    return mete__on_grid_ceil(mete__max_u64(now_ns, not_before_ns), ask->grid_ns);
 }
 
 /* False when the key turned up meanwhile: look again. */
-static bool decide_absent(mete_limiter *limiter, const struct mete__history *history, const struct mete__ask *ask,
+static bool decide_absent(mete_limiter *limiter, const struct mete__history *history, struct mete__ask *ask,
                           const struct mete__slot *slot, struct mete__hash hash, struct mete_decision *out)
 {
     struct mete__rule *rule = history->current;
     struct mete__claim claim = {.scale_id = rule->scale_id, .may_evict = limiter->store->on_full == METE_FULL_EVICT};
-    claim.now_ns = mete__begin_ns(limiter, ask, &limiter->table, slot, &claim.not_before_max_ns);
     for (;;) {
+        claim.now_ns = mete__begin_ns(limiter, ask, &limiter->table, slot, &claim.mark_seen_ns);
         uint64_t word = 0;
         if (__builtin_expect(history->count > 0 || mete__store_has_logs(limiter->store), 0)) {
             word = mete__inherited_word(limiter, history, NULL, hash, claim.now_ns);
@@ -107,13 +107,17 @@ static bool decide_absent(mete_limiter *limiter, const struct mete__history *his
         case METE__CLAIM_MADE:
             give_receipt(rule, ask, verdict.next);
             answer(rule, &verdict, verdict.next, &moment, out);
+            ask->now_ns = claim.now_ns;
             return true;
         case METE__CLAIM_FOUND:
             return false;
         case METE__CLAIM_STALE:
-            claim.now_ns = mete__on_grid_ceil(claim.not_before_ns, ask->grid_ns);
             break;
         case METE__CLAIM_FULL:
+            if (ask->op != METE__OP_TAKE && ask->op != METE__OP_RESERVE) { /* gives back: to a key nobody counts */
+                answer(rule, &verdict, word, &moment, out);
+                return true;
+            }
             answer_full(limiter, rule, &verdict, &moment, claim.idle_at_ns, out);
             return true;
         }
@@ -155,7 +159,7 @@ static bool decide_present(mete_limiter *limiter, const struct mete__history *hi
     return true;
 }
 
-void mete__decide(mete_limiter *limiter, const struct mete__ask *ask, struct mete__hash hash, struct mete_decision *out)
+void mete__decide(mete_limiter *limiter, struct mete__ask *ask, struct mete__hash hash, struct mete_decision *out)
 {
     METE_DCHECK(ask->now_ns <= METE_TIME_MAX);
     struct mete__slot slot = mete__table_locate(&limiter->table, hash);

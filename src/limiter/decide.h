@@ -68,21 +68,22 @@ static inline void mete__round_waits(struct mete_decision *out, uint64_t grid_ns
 }
 
 /*
- * The time an absent key begins at.  The clock is read again, after the search
- * that found nothing, and never before the last takeover nearby: else a thread
- * that slept could start a key full at an old time (table/claim.c).  A mark
- * beyond our own clock was made by a caller's time and is not believed:
- * *not_before_max_ns.
+ * The time an absent key begins at: never before the last takeover nearby, or a
+ * thread that slept could start a key full at an old time (table/claim.c).  First the
+ * mark is read, then our clock: a mark of our clock is then not ahead of it, and one
+ * that is was made by a caller's time and is not believed.  *mark_seen_ns is for the
+ * claim; when that finds a later mark, all of this is done again.
  */
 uint64_t mete__begin_ns(mete_limiter *limiter, const struct mete__ask *ask, const struct mete__table *table,
-                        const struct mete__slot *slot, uint64_t *not_before_max_ns);
+                        const struct mete__slot *slot, uint64_t *mark_seen_ns);
 
-/* Any algorithm, any op; fills *out. */
-void mete__decide(mete_limiter *limiter, const struct mete__ask *ask, struct mete__hash hash,
+/* Any algorithm, any op; fills *out.  ask->now_ns is raised when the key was new
+ * and had to begin later (mete__begin_ns): decisions of one moment go on from there. */
+void mete__decide(mete_limiter *limiter, struct mete__ask *ask, struct mete__hash hash,
                   struct mete_decision *out);
 
 /* The same for sliding logs (decide_log.c). */
-void mete__decide_log(mete_limiter *limiter, const struct mete__history *history, const struct mete__ask *ask,
+void mete__decide_log(mete_limiter *limiter, const struct mete__history *history, struct mete__ask *ask,
                       struct mete__hash hash, struct mete_decision *out);
 
 /*

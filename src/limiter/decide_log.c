@@ -29,7 +29,7 @@ static uint64_t drop_before_ns(const struct mete__log_view *view, const struct m
     uint64_t drop_ns = mete__log_drop_before_ns(history->current->profile.scale.period, now_ns);
     uint64_t index = mete__history_index(history, view->cell_seen.lo & METE__SCALE_MASK);
     for (uint64_t i = index; i < history->count; i++) {
-        uint64_t settled_ns = mete__min_u64(history->changes[i].at_ns, now_ns);
+        uint64_t settled_ns = mete__history_settled_ns(history, i, now_ns);
         uint64_t period_ns = history->changes[i].before->profile.scale.period;
         drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, settled_ns));
     }
@@ -204,14 +204,15 @@ static bool claim_ring(struct mete__inheritance *heir, mete_limiter *limiter, st
     struct mete__judge judge = mete__inheritance_judge(heir);
     struct mete__claim claim = {.scale_id = heir->history->current->scale_id,
                                 .may_evict = limiter->store->on_full == METE_FULL_EVICT};
+    bool takes_nothing =
+        ask->cost == 0 || ask->op == METE__OP_PEEK || is_giving_back(ask) || ask->cost > profile->capacity;
     mete__inheritance_find(heir, NULL, ask->now_ns);
-    if (heir->what == METE__HEIR_NOTHING &&
-        (ask->cost == 0 || ask->op == METE__OP_PEEK || is_giving_back(ask) || ask->cost > profile->capacity)) {
+    if (heir->what == METE__HEIR_NOTHING && takes_nothing) {
         describe_unseen(profile, ask, out);
         return false;
     }
-    claim.now_ns = mete__begin_ns(limiter, ask, &heir->log->table, slot, &claim.not_before_max_ns);
     for (;;) {
+        claim.now_ns = mete__begin_ns(limiter, ask, &heir->log->table, slot, &claim.mark_seen_ns);
         switch (mete__claim_cell(&heir->log->table, slot, &judge, &claim)) {
         case METE__CLAIM_MADE:
             ask->now_ns = claim.now_ns;
@@ -219,9 +220,12 @@ static bool claim_ring(struct mete__inheritance *heir, mete_limiter *limiter, st
         case METE__CLAIM_FOUND:
             return true;
         case METE__CLAIM_STALE:
-            claim.now_ns = claim.not_before_ns;
             break;
         case METE__CLAIM_FULL:
+            if (takes_nothing) { /* what the key brings has no place, and is forgotten */
+                describe_unseen(profile, ask, out);
+                return false;
+            }
             answer_full(limiter, profile, ask, &claim, out);
             return false;
         }
@@ -246,29 +250,28 @@ static void refresh_ring(struct mete__inheritance *heir, struct mete__log_view *
     }
 }
 
-void mete__decide_log(mete_limiter *limiter, const struct mete__history *history, const struct mete__ask *asked,
+void mete__decide_log(mete_limiter *limiter, const struct mete__history *history, struct mete__ask *ask,
                       struct mete__hash hash, struct mete_decision *out)
 {
     struct mete__log *log = mete__limiter_log(limiter);
     struct mete__slot slot = mete__table_locate(&log->table, hash);
     struct mete__inheritance heir = {.limiter = limiter, .log = log, .history = history, .hash = hash};
-    struct mete__ask ask = *asked;
     for (;;) {
         struct mete__log_view view;
         if (!mete__log_look(log, &slot, &view)) {
-            if (!claim_ring(&heir, limiter, &ask, &slot, out)) {
+            if (!claim_ring(&heir, limiter, ask, &slot, out)) {
                 return;
             }
             continue;
         }
         if (__builtin_expect((view.cell_seen.lo & METE__SCALE_MASK) != history->current->scale_id, 0)) {
-            mete__inheritance_find(&heir, &view, ask.now_ns);
+            mete__inheritance_find(&heir, &view, ask->now_ns);
             if (heir.what == METE__HEIR_UNITS) {
                 refresh_ring(&heir, &view);
                 continue;
             }
         }
-        bool is_done = is_giving_back(&ask) ? refund(&view, history, &ask, out) : take(&view, history, &ask, out);
+        bool is_done = is_giving_back(ask) ? refund(&view, history, ask, out) : take(&view, history, ask, out);
         if (is_done) {
             return;
         }

@@ -37,11 +37,6 @@ struct debt {
     uint64_t at_ns;
 };
 
-static uint64_t settled_ns(const struct mete__history *history, uint64_t index, uint64_t now_ns)
-{
-    return mete__min_u64(history->changes[index].at_ns, now_ns);
-}
-
 static uint64_t units_at(const struct debt *debt, const struct mete__rule *rule, uint64_t at_ns)
 {
     if (debt->in_log) {
@@ -56,7 +51,7 @@ static void step(struct debt *debt, const struct mete__history *history, uint64_
 {
     struct mete__rule *from = history->changes[index].before;
     struct mete__rule *to = mete__history_after(history, index);
-    uint64_t at_ns = settled_ns(history, index, now_ns);
+    uint64_t at_ns = mete__history_settled_ns(history, index, now_ns);
     if (!is_log(from) && !is_log(to)) {
         debt->word = mete__rule_convert(from, to, debt->word, at_ns);
         return;
@@ -113,7 +108,7 @@ static uint64_t over_at_changes_ns(const struct mete__history *history, uint64_t
 {
     uint64_t drop_ns = 0;
     for (uint64_t i = index; i <= last && i < history->count; i++) {
-        uint64_t at_ns = mete__max_u64(settled_ns(history, i, now_ns), last_ns);
+        uint64_t at_ns = mete__max_u64(mete__history_settled_ns(history, i, now_ns), last_ns);
         uint64_t period_ns = history->changes[i].before->profile.scale.period;
         drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, at_ns));
     }
@@ -142,7 +137,7 @@ static struct debt leave_ring(const mete_limiter *limiter, const struct mete__hi
                               uint64_t *index, uint64_t now_ns)
 {
     uint64_t last = end_of_logs(history, *index);
-    uint64_t at_ns = settled_ns(history, last, now_ns);
+    uint64_t at_ns = mete__history_settled_ns(history, last, now_ns);
     struct debt debt = {.in_log = true, .at_ns = at_ns};
     debt.units = ring_owes(limiter, history, hash, *index, last, now_ns);
     step(&debt, history, last, now_ns);
@@ -158,14 +153,22 @@ static bool is_later(const struct mete__history *history, uint64_t scale_a, uint
     return a != METE__BEFORE_OUR_TIME && (b == METE__BEFORE_OUR_TIME || a > b);
 }
 
+/* Now, also when the request's time lies a little before it. */
+static uint64_t settling_ns(const mete_limiter *limiter, uint64_t asked_ns)
+{
+    uint64_t now_ns = mete__store_now(limiter->store);
+    return now_ns > asked_ns && now_ns - asked_ns <= METE__HELD_UP_MAX_NS ? now_ns : asked_ns;
+}
+
 /*
  * A cell of a scale we do not remember: of another process, of a run before this
  * one, or of very long ago.  Its word is good until now under its own scale, so
  * that is when it is settled, straight into the rule in force.
  */
 static struct debt settle_now(const mete_limiter *limiter, struct mete__rule *to, struct mete__pair cell,
-                              uint64_t now_ns)
+                              uint64_t asked_ns)
 {
+    uint64_t now_ns = settling_ns(limiter, asked_ns);
     struct mete__rule from = {.limit = to->limit, .zone = to->zone};
     const struct mete__profile *profile = mete__rules_profile(limiter->store, scale_of(cell), &from.profile);
     if (profile == NULL || profile->scale.kind == METE__KIND_LOG) {
@@ -213,6 +216,29 @@ static struct debt leave_cell(const mete_limiter *limiter, const struct mete__hi
     return settle_now(limiter, history->current, cell, now_ns);
 }
 
+/*
+ * A cell of the scale in force under an older id: either it was not used since that
+ * scale was in force before, or another limiter of this name, which did not go through
+ * the changes, has just written it.  That cannot be told; the larger debt counts.
+ */
+static uint64_t larger_debt(const mete_limiter *limiter, struct mete__rule *to, struct mete__pair cell,
+                            uint64_t walked, uint64_t now_ns)
+{
+    struct mete__profile scratch;
+    const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);
+    if (from == NULL || !mete__scale_is_same(&from->scale, &to->profile.scale)) {
+        return walked;
+    }
+    if (from->scale.kind == METE__KIND_GCRA) {
+        return mete__max_u64(walked, cell.hi);
+    }
+    struct mete__moment walked_at = mete__rule_moment(to, walked, now_ns);
+    struct mete__moment kept_at = mete__rule_moment(to, cell.hi, now_ns);
+    bool is_kept_larger = mete__step_rank(&to->profile, cell.hi, &kept_at) >
+                          mete__step_rank(&to->profile, walked, &walked_at);
+    return is_kept_larger ? cell.hi : walked;
+}
+
 uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__history *history,
                               const struct mete__pair *cell, struct mete__hash hash, uint64_t now_ns)
 {
@@ -233,7 +259,7 @@ uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__hi
         }
     }
     walk(&debt, history, index, now_ns);
-    return debt.word;
+    return cell != NULL ? larger_debt(limiter, history->current, *cell, debt.word, now_ns) : debt.word;
 }
 
 bool mete__is_settled_now(const mete_limiter *limiter, const struct mete__history *history, struct mete__pair cell)

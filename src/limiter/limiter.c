@@ -66,28 +66,36 @@ static bool is_id_free(const struct mete__history *history, uint64_t scale_id)
     return history->current->scale_id != scale_id;
 }
 
-static bool keeps_words(const struct mete__rule *before, const struct mete__rule *after)
+/* Whether words stay as they are: the same scale, and no other zone. */
+static bool keeps_words(const struct mete__rule *before, const struct mete_limit *after)
 {
-    return before->scale_id == after->scale_id && strcmp(before->limit.time_zone, after->limit.time_zone) == 0;
+    struct mete__profile profile;
+    const char *unused;
+    return mete__profile_init(&profile, after, &unused) == METE_OK &&
+           mete__scale_is_same(&profile.scale, &before->profile.scale) &&
+           strcmp(before->limit.time_zone, after->time_zone) == 0;
 }
 
 static mete_status choose_rule(mete_limiter *limiter, const struct mete_limit *limit,
                                const struct mete__history *history, struct mete__rule **rule,
                                const struct mete__why *why)
 {
-    unsigned era = history->current != NULL ? history->current->era : 0;
-    mete_status status = mete__rule_intern(limiter->store, limit, era, rule, why);
-    if (status != METE_OK || history->current == NULL || keeps_words(history->current, *rule)) {
-        return status;
+    if (history->current == NULL || keeps_words(history->current, limit)) {
+        unsigned era = history->current != NULL ? history->current->era : 0;
+        return mete__rule_intern(limiter->store, limit, era, rule, why);
     }
+    mete_status status = METE_OK;
     for (unsigned i = 0; i < METE__ERAS; i++) {
-        era = (limiter->eras_used + i) % METE__ERAS;
+        unsigned era = (limiter->eras_used + i) % METE__ERAS;
         status = mete__rule_intern(limiter->store, limit, era, rule, why);
-        if (status != METE_OK || is_id_free(history, (*rule)->scale_id)) {
+        if (status == METE_OK && is_id_free(history, (*rule)->scale_id)) {
+            limiter->eras_used = (era + 1) % METE__ERAS;
+            return METE_OK;
+        }
+        if (status != METE_OK && status != METE_EFULL) { /* full: an id of another era may be known */
             break;
         }
     }
-    limiter->eras_used = (era + 1) % METE__ERAS;
     return status;
 }
 

@@ -64,6 +64,20 @@ static inline struct mete__log *mete__limiter_log(const mete_limiter *limiter)
 /* A consistent copy of the history in force. */
 void mete__limiter_history(const mete_limiter *limiter, struct mete__history *out);
 
+/*
+ * When a change is settled for a request at now_ns: at the change, also when the
+ * request's time lies a little before it, as that of a thread that read the clock
+ * and was held up.  A request from long before brings a time of its own making; it
+ * is settled at that, or its key would owe all the time in between.
+ */
+#define METE__HELD_UP_MAX_NS UINT64_C(3600000000000)
+
+static inline uint64_t mete__history_settled_ns(const struct mete__history *history, uint64_t index, uint64_t now_ns)
+{
+    uint64_t at_ns = history->changes[index].at_ns;
+    return now_ns < at_ns && at_ns - now_ns > METE__HELD_UP_MAX_NS ? now_ns : at_ns;
+}
+
 /* The rule that took over at a change. */
 static inline struct mete__rule *mete__history_after(const struct mete__history *history, uint64_t index)
 {

@@ -88,7 +88,7 @@ bool mete__log_look(struct mete__log *log, const struct mete__slot *slot, struct
 /* The scale table of a log only remembers which periods were used. */
 static void remember_period(struct mete__log *log, uint64_t units, uint64_t period_ns)
 {
-    mete__scales_intern(&log->table, (struct mete__pair){units, period_ns}, 0);
+    mete__scales_intern(&log->table, (struct mete__pair){units, period_ns});
     mete__max_u64_acq_rel(&log->period_max_ns, period_ns);
 }
 
@@ -270,4 +270,15 @@ uint64_t mete__logs_bytes(mete_store *store)
     }
     pthread_mutex_unlock(&store->mutex);
     return bytes;
+}
+
+uint64_t mete__logs_counted(mete_store *store, enum mete__count which)
+{
+    uint64_t sum = 0;
+    pthread_mutex_lock(&store->mutex);
+    for (struct mete__log *log = store->logs; log != NULL; log = log->next) {
+        sum += mete__table_counted(&log->table, which);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return sum;
 }

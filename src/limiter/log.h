@@ -40,6 +40,9 @@ mete_status mete__logs_reopen(mete_limiter *limiter, const struct mete__why *why
 void mete__logs_destroy(mete_store *store);
 uint64_t mete__logs_bytes(mete_store *store);
 
+/* The sum over the store's logs. */
+uint64_t mete__logs_counted(mete_store *store, enum mete__count which);
+
 static inline struct mete__ring mete__log_ring(const struct mete__log *log, const struct mete__pair *cell)
 {
     unsigned char *at = log->table.rings + mete__table_index(&log->table, cell) * log->ring_bytes;

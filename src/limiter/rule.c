@@ -11,18 +11,35 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* A scale as the table keeps it: two bits of the kind above each of 62. */
-static struct mete__pair scale_pack(const struct mete__scale *scale)
+/*
+ * A scale as the table keeps it: two bits of the kind above 62 of the count and of
+ * the period each.  A count below 2^56 leaves six bits for the era; a larger one
+ * ("wide", its kind counted on from METE__KINDS) has none.
+ */
+#define ERA_SHIFT 56
+#define LOW_62 ((UINT64_C(1) << 62) - 1)
+
+enum { WIDE_BUCKET = METE__KINDS, WIDE_EPOCH, WIDE_FIRST };
+
+static bool is_wide(const struct mete__scale *scale)
 {
-    return (struct mete__pair){scale->count | (uint64_t)(scale->kind & 3) << 62,
-                               scale->period | (uint64_t)(scale->kind >> 2) << 62};
+    return scale->count >> ERA_SHIFT != 0;
+}
+
+static struct mete__pair scale_pack(const struct mete__scale *scale, unsigned era)
+{
+    unsigned kind = is_wide(scale) ? scale->kind - METE__KIND_GCRA + WIDE_BUCKET : scale->kind;
+    uint64_t count = is_wide(scale) ? scale->count : scale->count | (uint64_t)era << ERA_SHIFT;
+    return (struct mete__pair){count | (uint64_t)(kind & 3) << 62, scale->period | (uint64_t)(kind >> 2) << 62};
 }
 
 static struct mete__scale scale_unpack(struct mete__pair pair)
 {
-    uint64_t mask = (UINT64_C(1) << 62) - 1;
-    return (struct mete__scale){
-        .count = pair.lo & mask, .period = pair.hi & mask, .kind = (unsigned)(pair.lo >> 62 | (pair.hi >> 62) << 2)};
+    unsigned kind = (unsigned)(pair.lo >> 62 | (pair.hi >> 62) << 2);
+    bool wide = kind >= METE__KINDS;
+    return (struct mete__scale){.count = pair.lo & (wide ? LOW_62 : (UINT64_C(1) << ERA_SHIFT) - 1),
+                                .period = pair.hi & LOW_62,
+                                .kind = wide ? kind - WIDE_BUCKET + METE__KIND_GCRA : kind};
 }
 
 mete_status mete_limit_check(const struct mete_limit *limit, char *why, size_t why_size)
@@ -74,7 +91,7 @@ static struct mete__rule **find(struct mete__rules *rules, const struct mete_lim
 
 static mete_status give_scale(struct mete_store *store, struct mete__rule *rule, const struct mete__why *why)
 {
-    rule->scale_id = mete__scales_intern(&store->table, scale_pack(&rule->profile.scale), rule->era);
+    rule->scale_id = mete__scales_intern(&store->table, scale_pack(&rule->profile.scale, rule->era));
     if (rule->scale_id == 0) {
         return mete__fail(why, METE_EFULL, "limit: the store knows 65,535 distinct rates already");
     }

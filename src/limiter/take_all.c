@@ -112,12 +112,25 @@ static bool look(struct call *call, struct mete_decision *seen)
     return all;
 }
 
+/* A new key may have to begin later than the call: the rest goes on from there. */
+static void go_on_from(struct call *call, size_t from)
+{
+    for (size_t i = 0; i < call->n; i++) {
+        bool is_same_clock = call->demands[i].limiter->store == call->demands[from].limiter->store;
+        if (is_same_clock && call->asks[i].is_own_now && call->asks[from].is_own_now) {
+            uint64_t now_ns = mete__max_u64(call->asks[i].now_ns, call->asks[from].now_ns);
+            call->asks[i].now_ns = mete__on_grid_ceil(now_ns, call->asks[i].grid_ns);
+        }
+    }
+}
+
 static bool take(struct call *call, struct mete_decision *taken)
 {
     for (size_t k = 0; k < call->n; k++) {
         size_t i = call->order[k];
         decide(call, i, METE__OP_TAKE, &taken[i]);
         if (taken[i].allowed) {
+            go_on_from(call, i);
             continue;
         }
         while (k-- > 0) {

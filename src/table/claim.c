@@ -262,8 +262,7 @@ enum mete__claimed mete__claim_cell(const struct mete__table *table, const struc
         if (!rescan(table, slot, choice.cell, claim)) {
             return withdraw(choice.cell, pending, METE__CLAIM_FOUND);
         }
-        claim->not_before_ns = mete__min_u64(mete__table_not_before_ns(table, slot), claim->not_before_max_ns);
-        if (claim->not_before_ns > claim->now_ns) {
+        if (mete__table_not_before_ns(table, slot) > mete__max_u64(claim->now_ns, claim->mark_seen_ns)) {
             return withdraw(choice.cell, pending, METE__CLAIM_STALE);
         }
         claim->seen.lo = slot->tag | claim->scale_id;

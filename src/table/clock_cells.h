@@ -24,6 +24,10 @@
 #define METE__CHECK24 ((UINT64_C(1) << 24) - 1)
 #define METE__CHECK12 ((UINT64_C(1) << 12) - 1)
 
+/* Nothing is owed for longer than 10 years by most limits; a wall clock that was
+ * wrong for one boot shall not use up the time until METE_TIME_MAX. */
+#define METE__ELAPSED_MAX_NS UINT64_C(315576000000000000)
+
 static inline struct mete__pair mete__boot_cell(uint64_t boot_id, uint64_t offset_ns)
 {
     struct mete__pair cell = {boot_id & ~METE__CHECK24, offset_ns};
@@ -63,8 +67,8 @@ static inline bool mete__anchor_cell_is_valid(struct mete__pair cell)
 /* Where store time stands when the wall clock shows wall_ns. */
 static inline uint64_t mete__anchor_store_ns(struct mete__pair cell, uint64_t wall_ns)
 {
-    uint64_t anchored_ns = (cell.hi >> 12) * 1000;
-    return (cell.lo >> 12) * 1000 + mete__sub_floor0_u64(wall_ns, anchored_ns);
+    uint64_t elapsed_ns = mete__sub_floor0_u64(wall_ns, (cell.hi >> 12) * 1000);
+    return (cell.lo >> 12) * 1000 + mete__min_u64(elapsed_ns, METE__ELAPSED_MAX_NS);
 }
 
 #endif

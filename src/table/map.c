@@ -137,6 +137,10 @@ static mete_status open_private(const struct mete__map_spec *spec, struct mete__
     if (header_make(spec, &header) != METE_OK) {
         return mete__fail(why, METE_EIO, "no randomness from the system");
     }
+    if ((spec->flags & METE_STORE_NO_PREFAULT) == 0 && header.fixed.bytes > mete__os_memory_available()) {
+        return mete__fail(why, METE_ENOMEM, "keys_max: takes %llu bytes, more than the memory available",
+                          (unsigned long long)header.fixed.bytes);
+    }
     if (mete__os_map_private((size_t)header.fixed.bytes, METE__HUGE_PAGE, &at) != METE_OK) {
         return mete__fail(why, METE_ENOMEM, "keys_max: no memory for %llu bytes",
                           (unsigned long long)header.fixed.bytes);

@@ -2,7 +2,7 @@
 /* Open addressing over ids 1..65535; an entry is published by one swap and never changes. */
 #include "table/scales.h"
 
-uint64_t mete__scales_intern(const struct mete__table *table, struct mete__pair scale, unsigned nth)
+uint64_t mete__scales_intern(const struct mete__table *table, struct mete__pair scale)
 {
     uint64_t start = mete__hash_check(&scale, sizeof scale);
     for (uint64_t i = 0; i < METE__SCALES - 1; i++) {
@@ -10,9 +10,9 @@ uint64_t mete__scales_intern(const struct mete__table *table, struct mete__pair 
         struct mete__pair seen = {0, 0};
         if (mete__pair_cas_full(&table->scales[id], &seen, scale)) {
             mete__table_count(table, METE__COUNT_SCALES);
-            seen = scale;
+            return id;
         }
-        if (mete__pair_is_same(seen, scale) && nth-- == 0) {
+        if (mete__pair_is_same(seen, scale)) {
             return id;
         }
     }

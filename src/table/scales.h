@@ -9,9 +9,8 @@
 
 #include "table/table.h"
 
-/* The id of this scale, new or old; 0 when the table is full.  Never all zero.
- * One scale may have several ids; nth (from 0) says which. */
-uint64_t mete__scales_intern(const struct mete__table *table, struct mete__pair scale, unsigned nth);
+/* The id of this scale, new or old; 0 when the table is full.  Never all zero. */
+uint64_t mete__scales_intern(const struct mete__table *table, struct mete__pair scale);
 
 /* What stands under an id; all zero when nothing does. */
 struct mete__pair mete__scales_get(const struct mete__table *table, uint64_t id);

@@ -136,7 +136,7 @@ struct mete__judge {
 enum mete__claimed {
     METE__CLAIM_MADE,  /* the cell is confirmed and ours */
     METE__CLAIM_FOUND, /* another thread was first: use its cell */
-    METE__CLAIM_STALE, /* now_ns is too old: begin again at not_before_ns */
+    METE__CLAIM_STALE, /* a cell nearby was taken over since, at a later time: begin again */
     METE__CLAIM_FULL   /* all candidates are live and may_evict is false */
 };
 
@@ -144,10 +144,9 @@ struct mete__claim {
     uint64_t scale_id;
     uint64_t word;
     uint64_t now_ns;            /* the time the word was computed with */
-    uint64_t not_before_max_ns; /* marks above this are not believed */
+    uint64_t mark_seen_ns; /* the latest takeover nearby that now_ns takes into account */
     bool may_evict;
     /* results */
-    uint64_t not_before_ns;  /* STALE */
     uint64_t idle_at_ns;     /* FULL: when the first candidate is free */
     struct mete__pair *cell; /* MADE, FOUND */
     struct mete__pair seen;

@@ -115,6 +115,39 @@ static void test_two_changes_against_takes(void **state)
     scene_play(&scene);
 }
 
+/*
+ * The limit between cuts what is owed to its one unit.  A history that is read while the
+ * second change writes it would skip that, and the answer would fit no order.
+ */
+static void test_two_changes_against_a_peek(void **state)
+{
+    (void)state;
+    open_scene("two changes against a peek", "1/s burst 4", false);
+    scene_took(&scene, key, 3, 0);
+    scene_add(&scene, (struct scene_call){.program = 0, .op = SCENE_PEEK, .key = key, .cost = 1});
+    add_change('B', "1/1m burst 1");
+    add_change('B', "1/1h burst 4");
+    probe(4);
+    scene_play(&scene);
+}
+
+/*
+ * A does not find the key and is slow; B changes to a larger limit and takes three
+ * units by it.  If A now judged B's word by the limit that it knew before, it would
+ * cut what is owed to the one unit of that limit.
+ */
+static void test_word_of_a_later_limit(void **state)
+{
+    (void)state;
+    open_scene("word of a later limit", "1/s burst 1", false);
+    scene_take(&scene, 'A', key, 1);
+    add_change('B', "1/1m burst 4");
+    scene_take(&scene, 'B', key, 3);
+    probe(4);
+    scene.admitted_max = 4;
+    scene_play_bounded(&scene, 3);
+}
+
 /* --- the first calls after a change ------------------------------------------------------ */
 
 /* The word is carried over once, whoever comes first. */
@@ -189,6 +222,8 @@ int main(void)
         cmocka_unit_test(test_change_against_a_take),
         cmocka_unit_test(test_change_against_two_takes),
         cmocka_unit_test(test_two_changes_against_takes),
+        cmocka_unit_test(test_two_changes_against_a_peek),
+        cmocka_unit_test(test_word_of_a_later_limit),
         cmocka_unit_test(test_first_takes_after_a_change),
         cmocka_unit_test(test_first_takes_after_a_change_to_a_log),
         cmocka_unit_test(test_first_takes_after_a_change_from_a_log),

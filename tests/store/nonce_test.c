@@ -46,7 +46,7 @@ static void *claim_many(void *context)
         uint64_t number = claimer->which * CLAIMS + claimer->n + 1;
         struct mete__hash hash = {number * UINT64_C(0x9e3779b97f4a7c15), number << 16};
         struct mete__slot slot = mete__table_locate(&claimer->store->table, hash);
-        struct mete__claim claim = {.scale_id = 1, .not_before_max_ns = METE_TIME_MAX};
+        struct mete__claim claim = {.scale_id = 1, .mark_seen_ns = UINT64_MAX};
         if (mete__claim_cell(&claimer->store->table, &slot, &judge, &claim) != METE__CLAIM_MADE) {
             break;
         }
