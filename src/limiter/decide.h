@@ -25,7 +25,7 @@ struct mete__ask {
     uint64_t cost;
     uint64_t now_ns; /* never METE_NOW */
     uint64_t wait_ns_max;
-    bool is_own_now;  /* now_ns was read from the store's clock by us */
+    bool is_own_now; /* now_ns was read from the store's clock by us */
     /* TAKE: where to tell what was charged, or NULL.  UNDO: what is to be taken back. */
     struct mete__receipt *receipt;
     uint64_t grid_ns; /* waits are told in whole multiples of this; 0: to the nanosecond */
@@ -79,8 +79,7 @@ uint64_t mete__begin_ns(mete_limiter *limiter, const struct mete__ask *ask, cons
 
 /* Any algorithm, any op; fills *out.  ask->now_ns is raised when the key was new
  * and had to begin later (mete__begin_ns): decisions of one moment go on from there. */
-void mete__decide(mete_limiter *limiter, struct mete__ask *ask, struct mete__hash hash,
-                  struct mete_decision *out);
+void mete__decide(mete_limiter *limiter, struct mete__ask *ask, struct mete__hash hash, struct mete_decision *out);
 
 /* The same for sliding logs (decide_log.c). */
 void mete__decide_log(mete_limiter *limiter, const struct mete__history *history, struct mete__ask *ask,

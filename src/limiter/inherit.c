@@ -221,8 +221,8 @@ static struct debt leave_cell(const mete_limiter *limiter, const struct mete__hi
  * scale was in force before, or another limiter of this name, which did not go through
  * the changes, has just written it.  That cannot be told; the larger debt counts.
  */
-static uint64_t larger_debt(const mete_limiter *limiter, struct mete__rule *to, struct mete__pair cell,
-                            uint64_t walked, uint64_t now_ns)
+static uint64_t larger_debt(const mete_limiter *limiter, struct mete__rule *to, struct mete__pair cell, uint64_t walked,
+                            uint64_t now_ns)
 {
     struct mete__profile scratch;
     const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);
@@ -234,8 +234,8 @@ static uint64_t larger_debt(const mete_limiter *limiter, struct mete__rule *to, 
     }
     struct mete__moment walked_at = mete__rule_moment(to, walked, now_ns);
     struct mete__moment kept_at = mete__rule_moment(to, cell.hi, now_ns);
-    bool is_kept_larger = mete__step_rank(&to->profile, cell.hi, &kept_at) >
-                          mete__step_rank(&to->profile, walked, &walked_at);
+    bool is_kept_larger =
+        mete__step_rank(&to->profile, cell.hi, &kept_at) > mete__step_rank(&to->profile, walked, &walked_at);
     return is_kept_larger ? cell.hi : walked;
 }
 

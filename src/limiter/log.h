@@ -23,7 +23,7 @@ struct mete__log {
     uint64_t ring_units;
     uint64_t ring_bytes;
     uint64_t name_hash;
-    uint64_t period_max_ns; /* the longest period any rule here has had: rings are kept that long */
+    uint64_t period_max_ns;  /* the longest period any rule here has had: rings are kept that long */
     struct mete__log *next;  /* of the store */
     struct mete__log *newer; /* a larger one of this name, which is in use instead; acquire */
 };

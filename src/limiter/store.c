@@ -84,7 +84,9 @@ uint64_t mete__store_renew_anchor(mete_store *store, uint64_t now_ns)
     if (now_ns >= METE_TIME_MAX) {
         return METE_TIME_MAX;
     }
-    mete__store_u64_relaxed(&store->anchor_due_ns, store->path != NULL ? mete__min_u64(now_ns + ANCHOR_EVERY_NS, METE_TIME_MAX) : METE_TIME_MAX);
+    mete__store_u64_relaxed(&store->anchor_due_ns, store->path != NULL
+                                                       ? mete__min_u64(now_ns + ANCHOR_EVERY_NS, METE_TIME_MAX)
+                                                       : METE_TIME_MAX);
     if (store->path != NULL) {
         renew_anchor(store, now_ns);
     }
@@ -244,12 +246,15 @@ mete_status mete_store_stats(const mete_store *store, struct mete_store_stats *o
         .cells = table->buckets_n * table->width,
         .memory_bytes = table->bytes,
         .log_bytes = mete__logs_bytes(inner),
-        .keys_inserted = mete__table_counted(table, METE__COUNT_INSERTED) + mete__logs_counted(inner, METE__COUNT_INSERTED),
-        .keys_evicted = mete__table_counted(table, METE__COUNT_EVICTED) + mete__logs_counted(inner, METE__COUNT_EVICTED),
+        .keys_inserted =
+            mete__table_counted(table, METE__COUNT_INSERTED) + mete__logs_counted(inner, METE__COUNT_INSERTED),
+        .keys_evicted =
+            mete__table_counted(table, METE__COUNT_EVICTED) + mete__logs_counted(inner, METE__COUNT_EVICTED),
         .full_denied = mete__table_counted(table, METE__COUNT_FULL_DENIED),
         .full_untracked = mete__table_counted(table, METE__COUNT_FULL_UNTRACKED),
         .swap_retries = mete__table_counted(table, METE__COUNT_SWAP_RETRIES),
-        .claims_removed = mete__table_counted(table, METE__COUNT_CLAIMS_REMOVED) + mete__logs_counted(inner, METE__COUNT_CLAIMS_REMOVED),
+        .claims_removed = mete__table_counted(table, METE__COUNT_CLAIMS_REMOVED) +
+                          mete__logs_counted(inner, METE__COUNT_CLAIMS_REMOVED),
         .keys_rescaled = mete__table_counted(table, METE__COUNT_RESCALED),
         .scales_used = mete__table_counted(table, METE__COUNT_SCALES),
         .clock_steps = mete__clock_steps(),

@@ -143,7 +143,7 @@ enum mete__claimed {
 struct mete__claim {
     uint64_t scale_id;
     uint64_t word;
-    uint64_t now_ns;            /* the time the word was computed with */
+    uint64_t now_ns;       /* the time the word was computed with */
     uint64_t mark_seen_ns; /* the latest takeover nearby that now_ns takes into account */
     bool may_evict;
     /* results */

@@ -41,11 +41,11 @@ MUTANTS = [
      "store/scales_test", "a scale of no kind is used"),
 
     # --- time over restarts
-    ("clock-earns-by-going-back", CELLS, "mete__sub_floor0_u64(wall_ns, anchored_ns);",
-     "mete__max_u64(wall_ns, anchored_ns) - mete__min_u64(wall_ns, anchored_ns);", "store/reboot_test",
-     "a wall clock that went back refills all keys"),
-    ("clock-goes-back", CELLS, "mete__sub_floor0_u64(wall_ns, anchored_ns);", "wall_ns - anchored_ns;",
-     "store/reboot_test", "store time goes back with the wall clock"),
+    ("clock-earns-by-going-back", CELLS, "mete__sub_floor0_u64(wall_ns, (cell.hi >> 12) * 1000);",
+     "mete__max_u64(wall_ns, (cell.hi >> 12) * 1000) - mete__min_u64(wall_ns, (cell.hi >> 12) * 1000);",
+     "store/clock_cells_test", "a wall clock that went back refills all keys"),
+    ("clock-elapsed-not-cut", CELLS, "mete__min_u64(elapsed_ns, METE__ELAPSED_MAX_NS);",
+     "elapsed_ns + 0 * METE__ELAPSED_MAX_NS;", "store/clock_cells_test", "a wall clock far ahead ends the store's time"),
     ("clock-boot-not-recognised", CELLS, "return (cell.lo | METE__CHECK24) == (boot_id | METE__CHECK24);",
      "return (cell.lo | METE__CHECK24) == ~boot_id;", "store/reboot_test", "each open makes a new offset, without end"),
     ("clock-every-boot-the-same", CELLS, "return (cell.lo | METE__CHECK24) == (boot_id | METE__CHECK24);",

@@ -93,6 +93,8 @@ class World:
         name = step.key if self.mode == "word" else (step.slot, step.key)
         if name not in self.keys:
             self.keys[name] = Key(self.limits[step.slot])
+        if self.mode == "store":
+            self.keys[name].now = self.clock
         return self.keys[name]
 
     def apply(self, step):

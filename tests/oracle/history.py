@@ -3,7 +3,7 @@
 import random
 
 from harness import NOW, Step, World
-from model import ALGORITHMS, BUCKETS, NEVER, PERIOD_MAX, TEN_YEARS, TIME_MAX, Limit, rule_of
+from model import ALGORITHMS, BUCKETS, HOUR, NEVER, PERIOD_MAX, TEN_YEARS, TIME_MAX, Limit, rule_of
 from rule_calendar import UNITS, changes_near
 
 SECOND = 10**9
@@ -201,8 +201,10 @@ class Walk:
             t = rng.choice(self.marks[-6:]) + rng.choice((-1, 0, 0, 1))
         elif roll < 0.88:
             t = (t // period + rng.choice((1, 1, 2))) * period + rng.choice((-1, 0, 0, 1))
-        elif roll < 0.89:
+        elif roll < 0.885:
             t += log_uniform(rng, DAY, 30 * 365 * DAY)
+        elif roll < 0.89 or self.changed and roll < 0.93:
+            t = self.clock - rng.choice((0, 1, rng.randint(0, HOUR), HOUR, HOUR + 1))
         elif roll < 0.90 or t == TIME_MAX and roll < 0.97:
             t = self.start
         elif roll < 0.97:

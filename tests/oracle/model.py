@@ -8,7 +8,7 @@ state of one key under it.
 from copy import copy
 from typing import NamedTuple
 
-from rule import NEVER, PERIOD_MAX, TEN_YEARS, TIME_MAX, Decision  # noqa: F401 (handed on)
+from rule import NEVER, PERIOD_MAX, SECOND, TEN_YEARS, TIME_MAX, Decision  # noqa: F401 (handed on)
 from rule_bucket import LeakyBucket, TokenBucket
 from rule_calendar import UNITS, CalendarWindow, zone_of
 from rule_log import SlidingLog
@@ -19,6 +19,7 @@ ALIGNMENTS = ("epoch", "first") + UNITS
 BUCKETS = ALGORITHMS[:2]
 LOG_COUNT_MAX = 1048575
 CALENDAR_COUNT_MAX = 2**30 - 1
+HOUR = 3600 * SECOND
 CHANGES_KEPT = 8  # how many changes a limiter remembers for a key that is not used
 
 
@@ -73,6 +74,18 @@ def rule_of(limit, rational=False):
     return AnchoredWindow(limit) if limit.alignment == "first" else FixedWindow(limit)
 
 
+def settled_at(s, t):
+    """'As if it had been done at s = S. (When t is more than an hour before S [...] s = t.)'"""
+    return s if t >= s - HOUR else t
+
+
+def is_same(a, b):
+    """Whether the words of two limits mean the same."""
+    if a.limit.algorithm in BUCKETS and b.limit.algorithm in BUCKETS:
+        return a.rate == b.rate
+    return a.limit == b.limit
+
+
 def alike(rule):
     """What two limits share that cannot be told apart once they are forgotten."""
     limit = rule.limit
@@ -106,6 +119,7 @@ class Key:
         self.rule = rule_of(limit, rational)
         self.state = self.rule.NOTHING
         self.changes = []
+        self.now = None  # the store's clock
         self.settled = []  # for changes that a log takes part in: the moments they were first looked at
         self.last = 0  # of the log the key has, or had under an earlier limit: "a reset does not move last back"
 
@@ -146,24 +160,17 @@ class Key:
         when the changes count from other moments than at the first look is open.
         """
         for (_, _, s), settled in zip(self.changes, self.settled):
-            if min(s, t) != settled:
+            if settled_at(s, t) != settled:
                 t = settled
         return t
 
     def seen_at(self, t, is_peek=False):
-        """The state as the current rule sees it at t; a change made at s counts from min(s, t)."""
+        """The state as the current rule sees it at t."""
         if len(self.changes) > CHANGES_KEPT:
-            # "Settled at its next use instead, straight into the limit in force; that is written even when the use is
-            # a denial."
-            state = carry(self.changes[0][0], self.rule, self.state, t, self.last)
-            if not is_peek:
-                self._write(None, state)
-            return state
-        state = self.state
-        for old, new, s in self.changes:
-            state = carry(old, new, state, min(s, t), self.last)
+            return self._remembered(t, is_peek)
+        state = self._walked(t)
         if self._is_log_changed():
-            self.settled += [min(s, t) for _, _, s in self.changes[len(self.settled):]]
+            self.settled += [settled_at(s, t) for _, _, s in self.changes[len(self.settled):]]
         if not is_log(self.rule):
             return state
         if self.changes and state and state[0]:
@@ -171,6 +178,32 @@ class Key:
             # nothing is moved."
             self._write(None, state)
         return ((), self.last, False) if state is None and self.last else state
+
+    def _remembered(self, t, is_peek):
+        """'Settled at its next use instead, straight into the limit in force; that is written even when the use is
+        a denial. (Settled at the store's time now, when that is at most an hour after t.)'"""
+        s = t if self.now is None else settled_at(self.now, t)
+        state = carry(self.changes[0][0], self.rule, self.state, s, self.last)
+        if not is_peek:
+            self._write(None, state)
+        return state
+
+    def _walked(self, t):
+        """'A key not used while limits went A, B and back to A owes the larger of two: what walking through the
+        changes gives, and what it owes if A had been in force all the time.'"""
+        first = self.changes[0][0] if self.changes else self.rule
+        walks = [self._walk(0, t)]
+        for i, (_, new, _) in enumerate(self.changes):
+            if is_same(first, new):
+                walks.append(self._walk(i + 1, t))
+        return max(walks, key=lambda state: self.rule.weight(state, t))
+
+    def _walk(self, start, t):
+        """Through the changes from one on, each as if done at S."""
+        state = self.state
+        for old, new, s in self.changes[start:]:
+            state = carry(old, new, state, settled_at(s, t), self.last)
+        return state
 
     def _write(self, before, after):
         # What writes nothing leaves the changes still to be carried, too.

@@ -28,7 +28,7 @@ def ceil_div(a, b):
 
 
 class Rule:
-    """Subclasses give show, retry, charge, book, undo, owed, owing, stale."""
+    """Subclasses give show, retry, charge, book, undo, owed, owing, weight, stale."""
 
     NOTHING = None
 

@@ -89,6 +89,9 @@ class TokenBucket(Rule):
     def stale(self, full_at, t):
         return False
 
+    def weight(self, full_at, t):
+        return full_at
+
     def owed(self, full_at, s):
         return ceil_div(self.debt(full_at, s), self.unit)
 

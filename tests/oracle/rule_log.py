@@ -84,6 +84,10 @@ class SlidingLog(Rule):
         _, _, now, ahead = self.look(state, t)
         return now != t and not ahead
 
+    def weight(self, state, t):
+        live, used, _, _ = self.look(state, t)
+        return used, live
+
     def owed(self, state, s):
         return self.look(state, s)[1]
 

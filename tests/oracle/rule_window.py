@@ -79,6 +79,11 @@ class FixedWindow(Rule):
     def stale(self, state, t):
         return self.look(state, t)[2] != t
 
+    def weight(self, state, t):
+        """By which two states of one key are compared: what is owed, then until when."""
+        start, used, _, ahead = self.look(state, t)
+        return used, start, ahead
+
     def owed(self, state, s):
         return self.look(state, s)[1]
 
@@ -200,6 +205,10 @@ class SlidingWindow(Rule):
     def stale(self, state, t):
         _, _, _, now, ahead = self.look(state, t)
         return now != t and not ahead
+
+    def weight(self, state, t):
+        i, prev, cur, now, ahead = self.look(state, t)
+        return cur * self.period + prev * ((i + 1) * self.period - now), i, cur, ahead
 
     def owed(self, state, s):
         i, prev, cur, now, _ = self.look(state, s)

@@ -17,7 +17,7 @@
 static struct {
     _Atomic unsigned arrived;
     _Atomic uint64_t admitted;
-} *shared;
+} * shared;
 
 static int set_up(void **state)
 {

@@ -211,7 +211,7 @@ static uint64_t note_nonce(void *context, const struct mete__pair *address, stru
 static void nonce_of(mete_store *store, uint64_t which, uint64_t *nonce)
 {
     struct mete__judge judge = {.context = nonce, .rank = rank_nothing, .word = note_nonce};
-    struct mete__claim claim = {.scale_id = 1, .not_before_max_ns = METE_TIME_MAX};
+    struct mete__claim claim = {.scale_id = 1, .mark_seen_ns = 0};
     uint64_t random = which + 1;
     struct mete__hash hash = {place_random(&random), place_random(&random)};
     struct mete__slot slot = mete__table_locate(&store->table, hash);

@@ -230,8 +230,7 @@ static void ring_charged_while_retired(void **state)
     meddler.world = &world;
     meddler.own = &log->judge;
     meddler.judged = 0;
-    struct mete__claim claim = {
-        .scale_id = world.limiter->rule->scale_id, .now_ns = then_ns, .not_before_max_ns = METE_TIME_MAX};
+    struct mete__claim claim = {.scale_id = world.limiter->rule->scale_id, .now_ns = then_ns, .mark_seen_ns = 0};
     struct mete__slot slot = mete__table_locate(&log->table, mete__hash_key(&world.limiter->secret, "new", 3));
     enum mete__claimed claimed = mete__claim_cell(&log->table, &slot, &judge, &claim);
     assert_true(meddler.judged >= 8);
