@@ -116,15 +116,10 @@ static inline void mete__max_u64_acq_rel(uint64_t *address, uint64_t value)
     }
 }
 
-static inline void *mete__load_pointer_acquire(void *const *address)
-{
-    return __atomic_load_n(address, __ATOMIC_ACQUIRE);
-}
-
-static inline void mete__store_pointer_release(void **address, void *value)
-{
-    __atomic_store_n(address, value, __ATOMIC_RELEASE);
-}
+/* Macros, so that pointers keep their types. */
+#define mete__load_pointer_acquire(address) (METE__POINT(address), __atomic_load_n(address, __ATOMIC_ACQUIRE))
+#define mete__store_pointer_release(address, value) \
+    (METE__POINT(address), __atomic_store_n(address, value, __ATOMIC_RELEASE))
 
 /* --- pairs ---------------------------------------------------------------- */
 

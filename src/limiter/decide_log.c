@@ -22,11 +22,11 @@ struct judged {
     uint64_t used;
 };
 
-/* Units before this time are over.  A ring that was not used since logs changed
- * to other periods: what was over at a change stays over. */
-static uint64_t drop_before_ns(const struct mete__log_view *view, const struct mete__history *history, uint64_t now_ns)
+/* A ring that was not used since logs changed to other periods: what was over at a
+ * change stays over. */
+static uint64_t settled_drop_ns(const struct mete__log_view *view, const struct mete__history *history, uint64_t now_ns)
 {
-    uint64_t drop_ns = mete__log_drop_before_ns(history->current->profile.scale.period, now_ns);
+    uint64_t drop_ns = 0;
     uint64_t index = mete__history_index(history, view->cell_seen.lo & METE__SCALE_MASK);
     for (uint64_t i = index; i < history->count; i++) {
         uint64_t settled_ns = mete__history_settled_ns(history, i, now_ns);
@@ -34,6 +34,13 @@ static uint64_t drop_before_ns(const struct mete__log_view *view, const struct m
         drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, settled_ns));
     }
     return drop_ns;
+}
+
+/* Units before this time are over. */
+static uint64_t drop_before_ns(const struct mete__log_view *view, const struct mete__history *history, uint64_t now_ns)
+{
+    return mete__max_u64(settled_drop_ns(view, history, now_ns),
+                         mete__log_drop_before_ns(history->current->profile.scale.period, now_ns));
 }
 
 static struct judged judge(const struct mete__log_view *view, const struct mete__history *history, uint64_t now_ns)
@@ -151,7 +158,10 @@ static bool refund(struct mete__log_view *view, const struct mete__history *hist
     if (back > 0) {
         struct mete__ring_state next = view->state;
         mete__ring_help(&view->ring, &view->state);
-        next.count -= back;
+        /* Only what a change has settled is dropped: a time before this one may still count the rest. */
+        uint64_t over = mete__ring_over(&view->ring, &view->state, settled_drop_ns(view, history, ask->now_ns));
+        next.first = (view->state.first + over) % view->ring.units;
+        next.count = view->state.count - over - back;
         next.pending = 0;
         struct mete__pair expected = view->control;
         if (!mete__pair_cas_full(view->ring.control, &expected, mete__ring_pack(&next))) {
@@ -159,6 +169,7 @@ static bool refund(struct mete__log_view *view, const struct mete__history *hist
         }
         view->state = next;
         mark_used(view, history);
+        judged.over -= over;
         judged.used -= back;
     }
     *out = (struct mete_decision){.allowed = true};

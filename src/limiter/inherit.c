@@ -52,6 +52,11 @@ static void step(struct debt *debt, const struct mete__history *history, uint64_
     struct mete__rule *from = history->changes[index].before;
     struct mete__rule *to = mete__history_after(history, index);
     uint64_t at_ns = mete__history_settled_ns(history, index, now_ns);
+    bool is_unseen = debt->in_log ? debt->units == 0 && debt->at_ns == 0 : debt->word == 0;
+    if (is_unseen) {
+        debt->in_log = is_log(to);
+        return;
+    }
     if (!is_log(from) && !is_log(to)) {
         debt->word = mete__rule_convert(from, to, debt->word, at_ns);
         return;
@@ -79,7 +84,7 @@ static void walk(struct debt *debt, const struct mete__history *history, uint64_
 /* The key's ring in the newest log it has one in. */
 static bool find_ring(const mete_limiter *limiter, struct mete__hash hash, struct mete__log_view *view)
 {
-    struct mete__log *log = __atomic_load_n(&limiter->store->logs, __ATOMIC_ACQUIRE);
+    struct mete__log *log = mete__load_pointer_acquire(&limiter->store->logs);
     for (; log != NULL; log = log->next) {
         struct mete__slot slot;
         if (log->name_hash != limiter->name_hash) {
@@ -216,6 +221,16 @@ static struct debt leave_cell(const mete_limiter *limiter, const struct mete__hi
     return settle_now(limiter, history->current, cell, now_ns);
 }
 
+static uint64_t larger_word(struct mete__rule *rule, uint64_t a, uint64_t b, uint64_t now_ns)
+{
+    if (rule->profile.scale.kind == METE__KIND_GCRA) {
+        return mete__max_u64(a, b);
+    }
+    struct mete__moment a_at = mete__rule_moment(rule, a, now_ns);
+    struct mete__moment b_at = mete__rule_moment(rule, b, now_ns);
+    return mete__step_rank(&rule->profile, b, &b_at) > mete__step_rank(&rule->profile, a, &a_at) ? b : a;
+}
+
 /*
  * A cell of the scale in force under an older id: either it was not used since that
  * scale was in force before, or another limiter of this name, which did not go through
@@ -253,9 +268,14 @@ uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__hi
         if (is_later(history, ring_scale, cell != NULL ? scale_of(*cell) : 0)) {
             index = mete__history_index(history, ring_scale);
             debt = leave_ring(limiter, history, hash, &index, now_ns);
-        } else if (cell == NULL) {
+            walk(&debt, history, index, now_ns);
+            return debt.word;
+        }
+        if (cell == NULL || !is_later(history, scale_of(*cell), ring_scale)) {
+            /* Neither is remembered: the larger debt counts. */
+            struct debt of_ring = settle_ring_now(limiter, history->current, &view, now_ns);
+            debt.word = larger_word(history->current, debt.word, of_ring.word, now_ns);
             index = history->count;
-            debt = settle_ring_now(limiter, history->current, &view, now_ns);
         }
     }
     walk(&debt, history, index, now_ns);

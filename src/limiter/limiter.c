@@ -11,10 +11,10 @@ void mete__limiter_history(const mete_limiter *limiter, struct mete__history *ou
     do {
         which = mete__load_u64_acquire(&limiter->which);
         const struct mete__history *from = &limiter->histories[which % 2];
-        out->current = __atomic_load_n(&from->current, __ATOMIC_ACQUIRE);
+        out->current = mete__load_pointer_acquire(&from->current);
         out->count = mete__min_u64(mete__load_u64_acquire(&from->count), METE__CHANGES_MAX);
         for (uint64_t i = 0; i < out->count; i++) {
-            out->changes[i].before = __atomic_load_n(&from->changes[i].before, __ATOMIC_ACQUIRE);
+            out->changes[i].before = mete__load_pointer_acquire(&from->changes[i].before);
             out->changes[i].at_ns = mete__load_u64_acquire(&from->changes[i].at_ns);
         }
     } while (mete__load_u64_acquire(&limiter->which) != which);
@@ -25,14 +25,14 @@ static void publish_history(mete_limiter *limiter, const struct mete__history *n
 {
     uint64_t which = limiter->which + 1;
     struct mete__history *to = &limiter->histories[which % 2];
-    __atomic_store_n(&to->current, next->current, __ATOMIC_RELEASE);
+    mete__store_pointer_release(&to->current, next->current);
     for (uint64_t i = 0; i < next->count; i++) {
-        __atomic_store_n(&to->changes[i].before, next->changes[i].before, __ATOMIC_RELEASE);
+        mete__store_pointer_release(&to->changes[i].before, next->changes[i].before);
         mete__store_u64_release(&to->changes[i].at_ns, next->changes[i].at_ns);
     }
     mete__store_u64_release(&to->count, next->count);
     mete__store_u64_release(&limiter->which, which);
-    __atomic_store_n(&limiter->rule, next->current, __ATOMIC_RELEASE);
+    mete__store_pointer_release(&limiter->rule, next->current);
 }
 
 /* --- life ------------------------------------------------------------------ */
@@ -113,7 +113,7 @@ static mete_status find_rule(mete_limiter *limiter, const struct mete_limit *lim
     }
     pthread_mutex_unlock(&limiter->store->mutex);
     if (status == METE_OK && log != NULL) {
-        __atomic_store_n(&limiter->log, log, __ATOMIC_RELEASE);
+        mete__store_pointer_release(&limiter->log, log);
     }
     return status;
 }

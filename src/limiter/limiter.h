@@ -48,14 +48,14 @@ struct mete_limiter {
 
 static inline struct mete__rule *mete__limiter_rule(const mete_limiter *limiter)
 {
-    return __atomic_load_n(&limiter->rule, __ATOMIC_ACQUIRE);
+    return mete__load_pointer_acquire(&limiter->rule);
 }
 
 /* The log in use: another limiter of the name may have gone on to a larger one. */
 static inline struct mete__log *mete__limiter_log(const mete_limiter *limiter)
 {
-    struct mete__log *log = __atomic_load_n(&limiter->log, __ATOMIC_ACQUIRE);
-    for (struct mete__log *newer = log; newer != NULL; newer = __atomic_load_n(&log->newer, __ATOMIC_ACQUIRE)) {
+    struct mete__log *log = mete__load_pointer_acquire(&limiter->log);
+    for (struct mete__log *newer = log; newer != NULL; newer = mete__load_pointer_acquire(&log->newer)) {
         log = newer;
     }
     return log;

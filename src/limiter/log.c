@@ -176,10 +176,10 @@ static mete_status add_log(mete_limiter *limiter, uint64_t units, struct mete__l
     }
     struct mete__log *older = newest_of(store, log->name_hash);
     log->next = store->logs;
-    __atomic_store_n(&store->logs, log, __ATOMIC_RELEASE); /* pairs with inherit.c */
+    mete__store_pointer_release(&store->logs, log); /* pairs with inherit.c */
     store->logs_n++;
     if (older != NULL) {
-        __atomic_store_n(&older->newer, log, __ATOMIC_RELEASE); /* pairs with mete__limiter_log */
+        mete__store_pointer_release(&older->newer, log); /* pairs with mete__limiter_log */
     }
     *out = log;
     return METE_OK;

@@ -97,7 +97,7 @@ static mete_status give_scale(struct mete_store *store, struct mete__rule *rule,
     }
     const struct mete__profile **known = &store->rules.by_scale[rule->scale_id];
     if (*known == NULL) {
-        __atomic_store_n(known, &rule->profile, __ATOMIC_RELEASE); /* pairs with mete__rules_profile */
+        mete__store_pointer_release(known, &rule->profile); /* pairs with mete__rules_profile */
     }
     return METE_OK;
 }
@@ -192,7 +192,7 @@ void mete__rules_clear(struct mete__rules *rules)
 const struct mete__profile *mete__rules_profile(struct mete_store *store, uint64_t scale_id,
                                                 struct mete__profile *scratch)
 {
-    const struct mete__profile *known = __atomic_load_n(&store->rules.by_scale[scale_id], __ATOMIC_ACQUIRE);
+    const struct mete__profile *known = mete__load_pointer_acquire(&store->rules.by_scale[scale_id]);
     if (known != NULL) {
         return known;
     }

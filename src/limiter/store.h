@@ -50,7 +50,7 @@ uint64_t mete__store_renew_anchor(mete_store *store, uint64_t now_ns) __attribut
 
 static inline bool mete__store_has_logs(const mete_store *store)
 {
-    return __atomic_load_n(&store->logs, __ATOMIC_ACQUIRE) != NULL;
+    return mete__load_pointer_acquire(&store->logs) != NULL;
 }
 
 /* The time METE_NOW stands for. */

@@ -173,9 +173,9 @@ class Key:
             self.settled += [settled_at(s, t) for _, _, s in self.changes[len(self.settled):]]
         if not is_log(self.rule):
             return state
-        if self.changes and state and state[0]:
-            # "The first use of a log after a change moves its units, whatever comes of it; when nothing is owed,
-            # nothing is moved."
+        if state and state[0] and any(not is_log(old) or old.capacity < new.capacity for old, new, _ in self.changes):
+            # "The first use of a log after a change from another kind, or to a larger count, moves its units, whatever
+            # comes of it; when nothing is owed, nothing is moved."
             self._write(None, state)
         return ((), self.last, False) if state is None and self.last else state
 
@@ -189,21 +189,17 @@ class Key:
         return state
 
     def _walked(self, t):
-        """'A key not used while limits went A, B and back to A owes the larger of two: what walking through the
-        changes gives, and what it owes if A had been in force all the time.'"""
-        first = self.changes[0][0] if self.changes else self.rule
-        walks = [self._walk(0, t)]
-        for i, (_, new, _) in enumerate(self.changes):
-            if is_same(first, new):
-                walks.append(self._walk(i + 1, t))
-        return max(walks, key=lambda state: self.rule.weight(state, t))
-
-    def _walk(self, start, t):
-        """Through the changes from one on, each as if done at S."""
+        """'A key not used while limits went from A to others and back to A, which is in force now, owes the larger
+        of two: what walking through the changes gives, and what it owes if A had been in force all the time.'"""
         state = self.state
-        for old, new, s in self.changes[start:]:
+        for old, new, s in self.changes:
             state = carry(old, new, state, settled_at(s, t), self.last)
-        return state
+        if not self._has_come_back():
+            return state
+        return max(state, self.state, key=lambda each: self.rule.weight(each, t))
+
+    def _has_come_back(self):
+        return bool(self.changes) and is_same(self.changes[0][0], self.rule)
 
     def _write(self, before, after):
         # What writes nothing leaves the changes still to be carried, too.
@@ -243,4 +239,6 @@ class Key:
     def is_exact_at(self, t):
         """Whether the waits told at t are counted from t itself (they are not when time went back)."""
         state = self.copy().seen_at(t)
-        return not any(t < s for _, _, s in self.changes) and not self.rule.stale(state, t)
+        is_settled_later = len(self.changes) > CHANGES_KEPT or any(t < s for _, _, s in self.changes)
+        # Of two states the larger may be another one later.
+        return not is_settled_later and not self._has_come_back() and not self.rule.stale(state, t)

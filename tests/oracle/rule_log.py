@@ -85,14 +85,13 @@ class SlidingLog(Rule):
         return now != t and not ahead
 
     def weight(self, state, t):
-        live, used, _, _ = self.look(state, t)
-        return used, live
+        return self.look(state, t)[1]
 
     def owed(self, state, s):
         return self.look(state, s)[1]
 
     def owing(self, units, s):
-        return (((s, units),) if units else (), s, False)
+        return (((s, units),), s, False) if units else None
 
     def carry(self, old, state, s):
         """From a log: "those over at s under the old period are dropped. A lower count drops none"."""

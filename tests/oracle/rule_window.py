@@ -80,9 +80,8 @@ class FixedWindow(Rule):
         return self.look(state, t)[2] != t
 
     def weight(self, state, t):
-        """By which two states of one key are compared: what is owed, then until when."""
-        start, used, _, ahead = self.look(state, t)
-        return used, start, ahead
+        """What is owed, to compare two states of one key."""
+        return self.look(state, t)[1]
 
     def owed(self, state, s):
         return self.look(state, s)[1]
@@ -207,8 +206,8 @@ class SlidingWindow(Rule):
         return now != t and not ahead
 
     def weight(self, state, t):
-        i, prev, cur, now, ahead = self.look(state, t)
-        return cur * self.period + prev * ((i + 1) * self.period - now), i, cur, ahead
+        i, prev, cur, now, _ = self.look(state, t)
+        return cur * self.period + prev * ((i + 1) * self.period - now)
 
     def owed(self, state, s):
         i, prev, cur, now, _ = self.look(state, s)

@@ -130,13 +130,23 @@ class Changes(unittest.TestCase):
             key.set_limit(limit, (i + 1) * 10 * SECOND)
         return key.peek(t or len(limits) * 10 * SECOND, 0)
 
-    def test_a_smaller_limit_between_is_walked_through(self):
+    def test_several_changes_are_walked_through(self):
+        some, few = self.WINDOW._replace(count=9), self.WINDOW._replace(count=3)
+        self.assertEqual(self.changed((self.WINDOW, few, some), 8).remaining, 6)
+        self.assertEqual(self.changed((self.LOG, few, some), 8).remaining, 6)
+        self.assertEqual(self.changed((self.LOG, few, self.LOG._replace(count=9)), 8).remaining, 6)
+
+    def test_a_lower_count_of_a_log_drops_none(self):
         few = self.LOG._replace(count=3)
-        self.assertEqual(self.changed((self.WINDOW, self.WINDOW._replace(count=3), self.WINDOW), 8).remaining, 7)
-        self.assertEqual(self.changed((self.LOG, self.WINDOW._replace(count=3), self.LOG), 8).remaining, 7)
-        # "A lower count drops none", so nothing is lost on the way back.
-        self.assertEqual(self.changed((self.LOG, few, self.LOG), 8).remaining, 2)
+        self.assertEqual(self.changed((self.LOG, few, self.LOG._replace(count=9)), 8).remaining, 1)
         self.assertEqual(self.changed((self.LOG, few), 8), Decision(True, 3, 0, 0, 0, 40 * SECOND))
+
+    def test_coming_back_owes_the_larger_of_two(self):
+        # As if it had stayed: 8.  Walked through: 3.
+        self.assertEqual(self.changed((self.WINDOW, self.WINDOW._replace(count=3), self.WINDOW), 8).remaining, 2)
+        # As if it had stayed: 7 of 10 after 30 s.  Walked through 10 s of a tenth of the rate: 7.9.
+        bucket = Limit("token_bucket", 10, 100 * SECOND)
+        self.assertEqual(self.changed((bucket, bucket._replace(period_ns=1000 * SECOND), bucket), 10).remaining, 2)
 
     def test_what_is_over_under_the_old_period_stays_over(self):
         short = self.LOG._replace(period_ns=5 * SECOND)

@@ -47,6 +47,17 @@ static void a_boot_earns_nothing(void **state)
     }
 }
 
+/* A wall clock that was set to another century for one boot must not use up the store's time. */
+static void a_boot_is_never_longer_than_ten_years(void **state)
+{
+    (void)state;
+    struct mete__pair cell = mete__anchor_cell(SEC, SEC);
+    assert_int_equal(mete__anchor_store_ns(cell, SEC + TEN_YEARS_NS - 1), SEC + TEN_YEARS_NS - 1);
+    assert_int_equal(mete__anchor_store_ns(cell, SEC + TEN_YEARS_NS + 1), SEC + TEN_YEARS_NS);
+    assert_int_equal(mete__anchor_store_ns(cell, METE_TIME_MAX), SEC + TEN_YEARS_NS);
+    assert_int_equal(mete__anchor_store_ns(cell, UINT64_MAX), SEC + TEN_YEARS_NS);
+}
+
 static void each_bit_is_checked(void **state)
 {
     (void)state;
@@ -107,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_boot_earns_nothing),
+        cmocka_unit_test(a_boot_is_never_longer_than_ten_years),
         cmocka_unit_test(each_bit_is_checked),
         cmocka_unit_test(a_boot_is_told_by_its_upper_bits),
         cmocka_unit_test(closing_leaves_an_anchor),
