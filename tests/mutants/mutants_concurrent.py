@@ -67,7 +67,7 @@ MUTANTS = [
     ("cell-pending-found", TABLE, "return (lo ^ tag) - 1 < METE__SCALE_MASK;",
      "return (lo ^ tag) < METE__SCALE_MASK + 1;", "store/trap_test",
      "a claim that is not confirmed is used, and counted twice"),
-    ("cell-second-bucket-not-searched", TABLE, "return mete__bucket_find(slot->second, table->width, slot->tag, seen);",
+    ("cell-second-bucket-not-searched", TABLE, "return mete__bucket_find(slot->second, table->width, slot, seen);",
      "return NULL;", "interleave/take_test", "a key in its second bucket is not found"),
     ("decide-lost-swap-counts", DECIDE, "if (!mete__pair_cas_full(cell, &seen, next)) {",
      "if (mete__pair_cas_full(cell, &seen, next), false) {", "interleave/take_test",
@@ -87,6 +87,8 @@ MUTANTS = [
      "    struct mete__history *to = &limiter->histories[which % 2];\n"
      "    mete__store_u64_release(&limiter->which, which);\n", "interleave/change_test",
      "a history is read while it is written"),
+    ("change-history-read-once", LIMITER, "} while (mete__load_u64_acquire(&limiter->which) != which);",
+     "} while (false);", "interleave/history_test", "a history is copied across two changes"),
 
     # --- all or nothing
     ("all-no-roll-back", ALL, "while (k-- > 0) {", "while (false) {", "interleave/all_test",

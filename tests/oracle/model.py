@@ -173,9 +173,12 @@ class Key:
             self.settled += [settled_at(s, t) for _, _, s in self.changes[len(self.settled):]]
         if not is_log(self.rule):
             return state
-        if state and state[0] and any(not is_log(old) or old.capacity < new.capacity for old, new, _ in self.changes):
+        is_moved = any(not is_log(old) for old, _, _ in self.changes)
+        if is_moved and state and not state[0]:
+            state = None  # "when nothing is owed, nothing is moved"
+        elif is_moved or any(old.capacity < new.capacity for old, new, _ in self.changes):
             # "The first use of a log after a change from another kind, or to a larger count, moves its units, whatever
-            # comes of it; when nothing is owed, nothing is moved."
+            # comes of it"
             self._write(None, state)
         return ((), self.last, False) if state is None and self.last else state
 

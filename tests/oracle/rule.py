@@ -28,7 +28,7 @@ def ceil_div(a, b):
 
 
 class Rule:
-    """Subclasses give show, retry, charge, book, undo, owed, owing, weight, stale."""
+    """Subclasses give show, retry, charge, book, undo, owed, owing, stale."""
 
     NOTHING = None
 
@@ -59,6 +59,10 @@ class Rule:
     def refund(self, state, t, n):
         after = self.undo(state, t, n) if n and state != self.NOTHING else state
         return self._tell(after, t, True, 0, 0), after
+
+    def weight(self, state, t):
+        """What is owed, to compare two states of one key."""
+        return self.owed(state, t)
 
     def _verdict(self, state, t, n):
         if n == 0:

@@ -84,14 +84,11 @@ class SlidingLog(Rule):
         _, _, now, ahead = self.look(state, t)
         return now != t and not ahead
 
-    def weight(self, state, t):
-        return self.look(state, t)[1]
-
     def owed(self, state, s):
         return self.look(state, s)[1]
 
     def owing(self, units, s):
-        return (((s, units),), s, False) if units else None
+        return (((s, units),) if units else (), s, False)
 
     def carry(self, old, state, s):
         """From a log: "those over at s under the old period are dropped. A lower count drops none"."""

@@ -79,10 +79,6 @@ class FixedWindow(Rule):
     def stale(self, state, t):
         return self.look(state, t)[2] != t
 
-    def weight(self, state, t):
-        """What is owed, to compare two states of one key."""
-        return self.look(state, t)[1]
-
     def owed(self, state, s):
         return self.look(state, s)[1]
 
@@ -204,10 +200,6 @@ class SlidingWindow(Rule):
     def stale(self, state, t):
         _, _, _, now, ahead = self.look(state, t)
         return now != t and not ahead
-
-    def weight(self, state, t):
-        i, prev, cur, now, _ = self.look(state, t)
-        return cur * self.period + prev * ((i + 1) * self.period - now)
 
     def owed(self, state, s):
         i, prev, cur, now, _ = self.look(state, s)

@@ -117,10 +117,8 @@ static void closing_leaves_an_anchor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_boot_earns_nothing),
-        cmocka_unit_test(a_boot_is_never_longer_than_ten_years),
-        cmocka_unit_test(each_bit_is_checked),
-        cmocka_unit_test(a_boot_is_told_by_its_upper_bits),
+        cmocka_unit_test(a_boot_earns_nothing),     cmocka_unit_test(a_boot_is_never_longer_than_ten_years),
+        cmocka_unit_test(each_bit_is_checked),      cmocka_unit_test(a_boot_is_told_by_its_upper_bits),
         cmocka_unit_test(closing_leaves_an_anchor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
