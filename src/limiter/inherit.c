@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "limiter/inherit.h"
 
+#include <string.h>
+
 #include "algorithm/convert.h"
 #include "algorithm/sliding_log.h"
 
@@ -236,10 +238,16 @@ static uint64_t larger_word(struct mete__rule *rule, uint64_t a, uint64_t b, uin
  * scale was in force before, or another limiter of this name, which did not go through
  * the changes, has just written it.  That cannot be told; the larger debt counts.
  */
-static uint64_t larger_debt(const mete_limiter *limiter, struct mete__rule *to, struct mete__pair cell, uint64_t walked,
-                            uint64_t now_ns)
+static uint64_t larger_debt(const mete_limiter *limiter, const struct mete__history *history, struct mete__pair cell,
+                            uint64_t walked, uint64_t now_ns)
 {
+    struct mete__rule *to = history->current;
     struct mete__profile scratch;
+    uint64_t index = mete__history_index(history, scale_of(cell));
+    if (index < history->count &&
+        strcmp(history->changes[index].before->limit.time_zone, to->limit.time_zone) != 0) {
+        return walked; /* other windows */
+    }
     const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);
     if (from == NULL || !mete__scale_is_same(&from->scale, &to->profile.scale)) {
         return walked;
@@ -279,7 +287,7 @@ uint64_t mete__inherited_word(const mete_limiter *limiter, const struct mete__hi
         }
     }
     walk(&debt, history, index, now_ns);
-    return cell != NULL ? larger_debt(limiter, history->current, *cell, debt.word, now_ns) : debt.word;
+    return cell != NULL ? larger_debt(limiter, history, *cell, debt.word, now_ns) : debt.word;
 }
 
 bool mete__is_settled_now(const mete_limiter *limiter, const struct mete__history *history, struct mete__pair cell)

@@ -168,9 +168,10 @@ class Walk:
         rng = self.rng
         number = rng.randrange(self.keys)
         self.t = self._clear_time(number, self._next_time())
-        if rng.random() < 0.04 and self.changes and (self.mode == "store" or self.changed < 7):
+        may_change = self.mode == "store" and not self._has_many_logs() or self.changed < 7
+        if rng.random() < 0.04 and self.changes and may_change:
             self._change(number)
-            while self.mode == "store" and rng.random() < 0.4:
+            while self.mode == "store" and rng.random() < 0.4 and not self._has_many_logs():
                 self.t = self._next_time() if rng.random() < 0.5 else self.t
                 self._change(number)
             return None
@@ -215,8 +216,18 @@ class Walk:
             t += rng.randint(0, 3 * period)
         return max(0, min(t, TIME_MAX))
 
+    def _has_many_logs(self):
+        """Logs that the limiter has forgotten (after 8 changes) are not compared: a ring or a cell, whichever owes
+        more, may then count."""
+        return len(self.past) > 8 and any(limit.algorithm == "sliding_log" for limit in self.past)
+
     def _clear_time(self, number, t):
-        return self._key(number).clear_time(t)
+        """Once a log or a calendar took part in a change, time does not go back any more: what then stays of their
+        own times, seen from before the change, is not compared.  (They alone, and all other changes, are.)"""
+        t = self._key(number).clear_time(t)
+        if len(self.past) > 1 and any(limit.algorithm == "sliding_log" or limit.is_calendar() for limit in self.past):
+            t = max([t, self.clock] + [step.t for step in self.steps[-40:] if step.t is not None and step.t <= TIME_MAX])
+        return t
 
     def _cost(self, number):
         rng = self.rng

@@ -185,7 +185,7 @@ class Key:
     def _remembered(self, t, is_peek):
         """'Settled at its next use instead, straight into the limit in force; that is written even when the use is
         a denial. (Settled at the store's time now, when that is at most an hour after t.)'"""
-        s = t if self.now is None else settled_at(self.now, t)
+        s = self.now if self.now is not None and t <= self.now <= t + HOUR else t
         state = carry(self.changes[0][0], self.rule, self.state, s, self.last)
         if not is_peek:
             self._write(None, state)
@@ -202,7 +202,8 @@ class Key:
         return max(state, self.state, key=lambda each: self.rule.weight(each, t))
 
     def _has_come_back(self):
-        return bool(self.changes) and is_same(self.changes[0][0], self.rule)
+        """Not for a log: 'its times speak for themselves'."""
+        return bool(self.changes) and is_same(self.changes[0][0], self.rule) and not is_log(self.rule)
 
     def _write(self, before, after):
         # What writes nothing leaves the changes still to be carried, too.
