@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A room is a folder of src/ with a list of the rooms it may include.
 #
-# Headers are named by their room: "table/cell.h".  The include path of a room is
+# Headers are named by their room: "table/table.h".  The include path of a room is
 # one generated folder that holds links to itself and to the rooms it may include,
 # and nothing else.  So a wrong include does not compile.
 

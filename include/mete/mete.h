@@ -211,14 +211,16 @@ enum mete_clock_source {
 
 struct mete_store_options {
     size_t size;                         /* sizeof(struct mete_store_options) */
-    uint64_t keys_max;                   /* live keys held without eviction, 1..2^36; default 1,000,000 */
+    uint64_t keys_max;                   /* live keys held, 1..2^36; default 1,000,000; about 1 in 100,000 of
+                                            them is forgotten before the last has its place */
     const char *path;                    /* NULL: private memory; else a file shared by processes and kept */
     enum mete_full_policy on_full;       /* default METE_FULL_EVICT; per process, not kept in the file */
     const struct mete_clock *clock;      /* NULL: monotonic; copied; its context must outlive the store */
     enum mete_clock_source clock_source; /* used when clock is NULL */
     unsigned flags;                      /* METE_STORE_NO_... */
-    uint64_t log_units_max;              /* units (timestamps) each sliding log limiter can hold over all
-                                              its keys; default 1,048,576; 8 bytes each, used memory only */
+    uint64_t log_units_max;              /* how many keys each sliding log limiter has room for: this / count, at
+                                            least 8, each with count slots of 8 bytes; default 1,048,576.  Private
+                                            memory is taken as it is used, a file's at once */
 };
 
 /* clang-format off */
@@ -339,8 +341,9 @@ METE_API mete_status mete_reserve(mete_limiter *limiter, const struct mete_reque
 
 /*
  * Gives request->cost units back, never above full.  Buckets: at any time.
- * Windows: now_ns is the time of the take that is undone (METE_NOW: now); when
- * its window is over nothing is given back.  Log: the newest units are removed.
+ * Windows: now_ns is the time of the take that is undone (METE_NOW: now; of a
+ * reservation: its time plus its wait); when its window is over nothing is given
+ * back.  Log: the newest units are removed.
  * out is the state afterwards, as a cost 0 request; allowed is true.
  */
 METE_API mete_status mete_refund(mete_limiter *limiter, const struct mete_request *request, struct mete_decision *out);
@@ -377,6 +380,7 @@ struct mete_demand {
  * demand with the longest wait on denial, else of the one with the fewest units
  * remaining.  binding may be NULL.  While a denied call rolls back, a rival may
  * see a state that is too strict for a moment, never one that is too generous.
+ * One key may stand in several demands; its retry_after is then for each alone.
  */
 METE_API mete_status mete_take_all(const struct mete_demand *demands, size_t n, struct mete_decision *out,
                                    size_t *binding);

@@ -26,7 +26,7 @@ enum mete__args_result mete__args_parse(const struct mete__args *args, int argc,
             argv[++count] = argv[i];
         } else if (strcmp(argv[i], "--") == 0) {
             options_over = true;
-        } else if (strcmp(argv[i], "--help") == 0) {
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             mete__args_help(args);
             return METE__ARGS_HELP;
         } else if (!parse_option(args, argc, argv, &i)) {

@@ -65,7 +65,7 @@ static int unknown(const char *name)
 
 static int help(int argc, char **argv)
 {
-    if (argc < 3) {
+    if (argc < 3 || strcmp(argv[2], "help") == 0) {
         print_help(stdout);
         return METE__EXIT_OK;
     }
@@ -84,7 +84,7 @@ static int run(int argc, char **argv)
         print_help(stderr);
         return METE__EXIT_USAGE;
     }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         return help(argc, argv);
     }
     if (strcmp(argv[1], "--version") == 0) {
