@@ -183,7 +183,7 @@ static void print_text(const struct mete__limit_facts *facts)
     print_capacity(facts);
     print_precision(facts);
     printf("memory          " BYTES_PER_KEY " bytes per key the store is made for%s\n",
-           facts->limit.algorithm == METE_SLIDING_LOG ? " in the store, and 8 * count in its log" : "");
+           facts->limit.algorithm == METE_SLIDING_LOG ? ", and 8 bytes per unit of the count" : "");
     print_headers(facts);
     if (facts->is_bucket) {
         printf("range           burst 1..%" PRIu64 " at this rate\n", facts->burst_max);
