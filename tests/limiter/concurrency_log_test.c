@@ -183,7 +183,7 @@ static void drain_rounds(void *context, unsigned member)
 
 static void play_rounds(uint64_t keys_n)
 {
-    struct rounds rounds = {.now_ns = 1000 * SEC, .rounds = STEPS * 2 * test_scale(), .keys_n = keys_n};
+    struct rounds rounds = {.now_ns = 1000 * SEC, .rounds = STEPS / 2 * test_scale(), .keys_n = keys_n};
     struct mete_clock clock = {read_round, &rounds};
     struct mete_store_options options = METE_STORE_OPTIONS_INIT;
     mete_store *store;

@@ -166,13 +166,12 @@ class Key:
 
     def seen_at(self, t, is_peek=False):
         """The state as the current rule sees it at t."""
-        if len(self.changes) > CHANGES_KEPT:
-            return self._remembered(t, is_peek)
-        state = self._walked(t)
         if self._is_log_changed():
             self.settled += [settled_at(s, t) for _, _, s in self.changes[len(self.settled):]]
-        if not is_log(self.rule):
-            return state
+        state = self._forgotten(t, is_peek) if len(self.changes) > CHANGES_KEPT else self._walked(t)
+        return self._as_log(state) if is_log(self.rule) else state
+
+    def _as_log(self, state):
         is_moved = any(not is_log(old) for old, _, _ in self.changes)
         if is_moved and state and not state[0]:
             state = None  # "when nothing is owed, nothing is moved"
@@ -182,7 +181,7 @@ class Key:
             self._write(None, state)
         return ((), self.last, False) if state is None and self.last else state
 
-    def _remembered(self, t, is_peek):
+    def _forgotten(self, t, is_peek):
         """'Settled at its next use instead, straight into the limit in force; that is written even when the use is
         a denial. (Settled at the store's time now, when that is at most an hour after t.)'"""
         s = self.now if self.now is not None and t <= self.now <= t + HOUR else t
