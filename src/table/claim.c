@@ -111,15 +111,15 @@ static uint64_t rank_of(const struct mete__judge *judge, struct mete__claim *cla
 }
 
 /* False when the key itself was met, confirmed: claim->cell and seen are set. */
-static bool survey(const struct mete__table *table, struct mete__bucket *bucket, const struct mete__slot *slot,
+static bool survey(const struct mete__table *table, struct mete__bucket *bucket, uint64_t tag,
                    const struct mete__judge *judge, struct mete__claim *claim, struct choice *out)
 {
     *out = (struct choice){.rank = UINT64_MAX};
     METE_DCHECK(table->width > 0);
     for (unsigned i = 0; i < table->width; i++) {
-        struct mete__pair *cell = &bucket->cells[i ^ slot->line];
+        struct mete__pair *cell = &bucket->cells[i];
         struct mete__pair seen = mete__pair_load_acquire(cell);
-        if (mete__cell_is_of(seen.lo, slot->tag)) {
+        if (mete__cell_is_of(seen.lo, tag)) {
             claim->cell = cell;
             claim->seen = seen;
             return false;
@@ -140,13 +140,13 @@ static bool choose(const struct mete__table *table, const struct mete__slot *slo
 {
     struct choice second;
     claim->idle_at_ns = UINT64_MAX;
-    if (!survey(table, slot->first, slot, judge, claim, out)) {
+    if (!survey(table, slot->first, slot->tag, judge, claim, out)) {
         return false;
     }
     if (slot->second == slot->first) {
         return true;
     }
-    if (!survey(table, slot->second, slot, judge, claim, &second)) {
+    if (!survey(table, slot->second, slot->tag, judge, claim, &second)) {
         return false;
     }
     bool is_full = out->rank > RANK_IDLE && second.rank > RANK_IDLE;

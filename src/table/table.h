@@ -3,8 +3,7 @@
  * A bounded, lock-free map from a key's hash to a cell.  It knows no algorithm:
  * whether a cell may be taken is asked of a judge.
  *
- * A key has two candidate buckets and a 48-bit tag.  In each bucket it prefers one of
- * the two cache lines, so that most lookups touch one or two lines of four.  Key bytes are not stored:
+ * A key has two candidate buckets and a 48-bit tag.  Key bytes are not stored:
  * two keys share a cell when their tags agree and they meet in a bucket.  For a
  * full table of n cells that is, per new key, 16 cells * 2^-48 = 6e-14; among 10
  * million keys the odds that any two share are below 1e-6.
@@ -39,7 +38,6 @@ struct mete__slot {
     struct mete__bucket *first;
     struct mete__bucket *second; /* the same when the table has one bucket */
     uint64_t tag;                /* in the upper 48 bits */
-    unsigned line;               /* 0 or 4: the half of a bucket, one cache line, that is looked at first */
 };
 
 METE_INLINE struct mete__slot mete__table_locate(const struct mete__table *table, struct mete__hash hash)
@@ -50,11 +48,12 @@ METE_INLINE struct mete__slot mete__table_locate(const struct mete__table *table
     uint64_t second = mete__mulhi_u64(hash.lo * UINT64_C(0x9e3779b97f4a7c15), table->buckets_n);
     slot.second = &table->buckets[second];
     slot.first = &table->buckets[first];
+    __builtin_prefetch(slot.second->cells, 1);
+    __builtin_prefetch(slot.second->cells + 4, 1);
+    __builtin_prefetch(slot.first->cells, 1);
+    __builtin_prefetch(slot.first->cells + 4, 1);
     slot.tag = hash.hi & ~METE__SCALE_MASK;
     slot.tag += (uint64_t)(slot.tag == 0) << 16;
-    slot.line = table->width == METE__CELLS_PER_BUCKET ? (unsigned)(slot.tag >> 63) * 4 : 0;
-    __builtin_prefetch(slot.second->cells + slot.line);
-    __builtin_prefetch(slot.first->cells + slot.line);
     return slot;
 }
 
@@ -69,16 +68,15 @@ static inline bool mete__cell_is_pending(struct mete__pair cell)
     return cell.lo != 0 && (cell.lo & METE__SCALE_MASK) == 0;
 }
 
-METE_INLINE struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, unsigned width,
-                                                 const struct mete__slot *slot, struct mete__pair *seen)
+METE_INLINE struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, unsigned width, uint64_t tag,
+                                                 struct mete__pair *seen)
 {
     for (unsigned i = 0; i < width; i++) {
-        struct mete__pair *cell = &bucket->cells[i ^ slot->line];
         /* A hint: the pair is read whole and looked at again. */
-        if (mete__cell_is_of(mete__load_u64_relaxed(&cell->lo), slot->tag)) {
-            *seen = mete__pair_load_acquire(cell);
-            if (mete__cell_is_of(seen->lo, slot->tag)) {
-                return cell;
+        if (mete__cell_is_of(mete__load_u64_relaxed(&bucket->cells[i].lo), tag)) {
+            *seen = mete__pair_load_acquire(&bucket->cells[i]);
+            if (mete__cell_is_of(seen->lo, tag)) {
+                return &bucket->cells[i];
             }
         }
     }
@@ -92,11 +90,11 @@ METE_INLINE struct mete__pair *mete__bucket_find(struct mete__bucket *bucket, un
 METE_INLINE struct mete__pair *mete__table_find(const struct mete__table *table, const struct mete__slot *slot,
                                                 struct mete__pair *seen)
 {
-    struct mete__pair *cell = mete__bucket_find(slot->first, table->width, slot, seen);
+    struct mete__pair *cell = mete__bucket_find(slot->first, table->width, slot->tag, seen);
     if (__builtin_expect(cell != NULL, 1)) {
         return cell;
     }
-    return mete__bucket_find(slot->second, table->width, slot, seen);
+    return mete__bucket_find(slot->second, table->width, slot->tag, seen);
 }
 
 static inline uint64_t mete__table_index(const struct mete__table *table, const struct mete__pair *cell)

@@ -67,7 +67,7 @@ MUTANTS = [
     ("cell-pending-found", TABLE, "return (lo ^ tag) - 1 < METE__SCALE_MASK;",
      "return (lo ^ tag) < METE__SCALE_MASK + 1;", "store/trap_test",
      "a claim that is not confirmed is used, and counted twice"),
-    ("cell-second-bucket-not-searched", TABLE, "return mete__bucket_find(slot->second, table->width, slot, seen);",
+    ("cell-second-bucket-not-searched", TABLE, "return mete__bucket_find(slot->second, table->width, slot->tag, seen);",
      "return NULL;", "interleave/take_test", "a key in its second bucket is not found"),
     ("decide-lost-swap-counts", DECIDE, "if (!mete__pair_cas_full(cell, &seen, next)) {",
      "if (mete__pair_cas_full(cell, &seen, next), false) {", "interleave/take_test",
