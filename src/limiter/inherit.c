@@ -244,8 +244,7 @@ static uint64_t larger_debt(const mete_limiter *limiter, const struct mete__hist
     struct mete__rule *to = history->current;
     struct mete__profile scratch;
     uint64_t index = mete__history_index(history, scale_of(cell));
-    if (index < history->count &&
-        strcmp(history->changes[index].before->limit.time_zone, to->limit.time_zone) != 0) {
+    if (index < history->count && strcmp(history->changes[index].before->limit.time_zone, to->limit.time_zone) != 0) {
         return walked; /* other windows */
     }
     const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);

@@ -169,8 +169,7 @@ mete_status mete_reset(mete_limiter *limiter, const void *key, size_t key_len)
     struct mete__hash hash = mete__hash_key(&limiter->secret, key, key_len);
     struct mete__slot slot = mete__table_locate(&limiter->table, hash);
     reset_cell(&limiter->table, &slot);
-    for (struct mete__log *log = mete__load_pointer_acquire(&limiter->store->logs); log != NULL;
-         log = log->next) {
+    for (struct mete__log *log = mete__load_pointer_acquire(&limiter->store->logs); log != NULL; log = log->next) {
         if (log->name_hash == limiter->name_hash) {
             reset_ring(log, hash);
         }

@@ -45,8 +45,7 @@ static const char *check(struct scene *at, unsigned finished)
     return NULL;
 }
 
-static void open_scene(const char *name, const char *limit, const char *limit_too, uint64_t burst,
-                       uint64_t burst_too)
+static void open_scene(const char *name, const char *limit, const char *limit_too, uint64_t burst, uint64_t burst_too)
 {
     struct world_shape shape = {.buckets = 1, .width = 4};
     scene_open(&scene, name, &shape, limit, limit_too);
@@ -70,11 +69,9 @@ static void make_present(void)
 
 static void add(char program, enum scene_op op, unsigned limiter, uint64_t cost)
 {
-    scene_add(&scene, (struct scene_call){.program = (unsigned)(program - 'A'),
-                                          .op = op,
-                                          .key = key,
-                                          .cost = cost,
-                                          .limiter = limiter});
+    scene_add(&scene,
+              (struct scene_call){
+                  .program = (unsigned)(program - 'A'), .op = op, .key = key, .cost = cost, .limiter = limiter});
 }
 
 static void test_crossed_demands(void **state)

@@ -27,8 +27,7 @@ static void open_scene(const char *name, const char *limit, bool is_present)
 static void add_change(char program, const char *limit)
 {
     world_prepare_limit(&scene.world, 0, limit);
-    scene_add(&scene, (struct scene_call){
-                          .program = (unsigned)(program - 'A'), .op = SCENE_SET_LIMIT, .limit = limit});
+    scene_add(&scene, (struct scene_call){.program = (unsigned)(program - 'A'), .op = SCENE_SET_LIMIT, .limit = limit});
 }
 
 static void change_now(const char *limit)

@@ -154,8 +154,7 @@ static void test_slow_thread_beside_a_takeover(void **state)
     scene.world.is_clock_shared = true;
     scene.world.now_ns = WORLD_START + WORLD_SECOND / 2;
     scene_take(&scene, 'A', key, 1);
-    scene_add(&scene,
-              (struct scene_call){.program = 1, .op = SCENE_SET_CLOCK, .now_ns = WORLD_START + WORLD_SECOND});
+    scene_add(&scene, (struct scene_call){.program = 1, .op = SCENE_SET_CLOCK, .now_ns = WORLD_START + WORLD_SECOND});
     scene_take(&scene, 'B', other, 1);
     scene_take_at(&scene, '-', key, 1, WORLD_START + WORLD_SECOND * 3 / 2);
     scene_play(&scene);

@@ -150,8 +150,7 @@ static void test_killed_while_refunding_a_ring(void **state)
     open_scene("killed while refunding a ring", 2, "sliding_log 2/s");
     scene_took(&scene, key, 2, after(0));
     scene_take_at(&scene, 'B', key, 1, after(1));
-    scene_add(&scene, (struct scene_call){
-                          .program = 0, .op = SCENE_REFUND, .key = key, .cost = 1, .now_ns = after(1)});
+    scene_add(&scene, (struct scene_call){.program = 0, .op = SCENE_REFUND, .key = key, .cost = 1, .now_ns = after(1)});
     probe(2, 2);
     scene.admitted_max = 1;
     scene_play_killing(&scene, 0);

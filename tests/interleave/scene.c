@@ -154,7 +154,7 @@ static bool explains(const struct scene *scene, const struct scene_order *order)
 
 static void print_answers(const struct scene *scene)
 {
-    static const char *const names[] = {"take",     "peek",          "reserve",   "refund",   "reset",
+    static const char *const names[] = {"take",      "peek",           "reserve",   "refund",   "reset",
                                         "take both", "take both back", "set limit", "set clock"};
     for (unsigned i = 0; i < scene->calls_n; i++) {
         const struct scene_call *call = &scene->calls[i];
@@ -320,12 +320,8 @@ static unsigned steps_alone(const struct schedule_plan *plan, unsigned program)
 static struct schedule_plan prepare(struct scene *scene)
 {
     struct scene_order order = {{0}, {{{{0}}, 0, 0, false}}};
-    struct schedule_plan plan = {.name = scene->name,
-                                 .context = scene,
-                                 .programs = scene->programs,
-                                 .run = run,
-                                 .begin = begin,
-                                 .end = end};
+    struct schedule_plan plan = {
+        .name = scene->name, .context = scene, .programs = scene->programs, .run = run, .begin = begin, .end = end};
     world_keep(&scene->world);
     add_orders(scene, &order, 0, 0); /* also lets what is made once per thread be made */
     for (unsigned i = 0; i < plan.programs; i++) {

@@ -27,7 +27,7 @@ enum scene_op {
     SCENE_RESERVE,
     SCENE_REFUND,
     SCENE_RESET,
-    SCENE_TAKE_BOTH, /* take_all over both limiters, in the order first, second ... */
+    SCENE_TAKE_BOTH,      /* take_all over both limiters, in the order first, second ... */
     SCENE_TAKE_BOTH_BACK, /* ... and the other way round */
     SCENE_SET_LIMIT,
     SCENE_SET_CLOCK

@@ -50,7 +50,7 @@ struct node {
     unsigned todo;
     unsigned done;
     unsigned choice;
-    unsigned preempted; /* how often someone who could have gone on was left, up to here */
+    unsigned preempted;                          /* how often someone who could have gone on was left, up to here */
     struct access access[SCHEDULE_PROGRAMS_MAX]; /* of those in sleep and done: their step here */
 };
 
@@ -69,8 +69,8 @@ static struct {
     /* this schedule */
     struct step steps[SCHEDULE_STEPS_MAX];
     struct node nodes[SCHEDULE_STEPS_MAX];
-    unsigned length;  /* steps begun */
-    unsigned known;   /* nodes whose choice stands: the rest is new */
+    unsigned length;                       /* steps begun */
+    unsigned known;                        /* nodes whose choice stands: the rest is new */
     uintptr_t next[SCHEDULE_PROGRAMS_MAX]; /* what each program will touch */
     unsigned taken[SCHEDULE_PROGRAMS_MAX];
     unsigned finished;

@@ -48,10 +48,10 @@ struct schedule_plan {
 };
 
 struct schedule_count {
-    uint64_t schedules; /* run to the end and judged */
-    uint64_t cut;       /* of these, with a program that reached steps_max */
-    uint64_t blocked;   /* given up on the way: the same as one that was run */
-    unsigned steps_most; /* in one schedule */
+    uint64_t schedules;                       /* run to the end and judged */
+    uint64_t cut;                             /* of these, with a program that reached steps_max */
+    uint64_t blocked;                         /* given up on the way: the same as one that was run */
+    unsigned steps_most;                      /* in one schedule */
     unsigned steps_of[SCHEDULE_PROGRAMS_MAX]; /* the most that one program took */
 };
 

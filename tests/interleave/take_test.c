@@ -186,16 +186,11 @@ static void test_two_keys_in_one_bucket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_takes_of_an_absent_key),
-        cmocka_unit_test(test_three_takes_of_an_absent_key),
-        cmocka_unit_test(test_windows_of_an_absent_key),
-        cmocka_unit_test(test_takes_of_a_present_key),
-        cmocka_unit_test(test_takes_at_different_times),
-        cmocka_unit_test(test_reset_against_takes),
-        cmocka_unit_test(test_refund_against_takes),
-        cmocka_unit_test(test_reserve_and_peek_against_takes),
-        cmocka_unit_test(test_take_refund_and_reset),
-        cmocka_unit_test(test_two_keys_in_one_bucket),
+        cmocka_unit_test(test_two_takes_of_an_absent_key), cmocka_unit_test(test_three_takes_of_an_absent_key),
+        cmocka_unit_test(test_windows_of_an_absent_key),   cmocka_unit_test(test_takes_of_a_present_key),
+        cmocka_unit_test(test_takes_at_different_times),   cmocka_unit_test(test_reset_against_takes),
+        cmocka_unit_test(test_refund_against_takes),       cmocka_unit_test(test_reserve_and_peek_against_takes),
+        cmocka_unit_test(test_take_refund_and_reset),      cmocka_unit_test(test_two_keys_in_one_bucket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ struct world {
     mete_store *store;
     mete_limiter *limiters[WORLD_LIMITERS_MAX];
     unsigned limiters_n;
-    unsigned width; /* usable cells per bucket, of logs too */
+    unsigned width;       /* usable cells per bucket, of logs too */
     uint64_t now_ns;      /* what the store's clock shows */
     bool is_clock_shared; /* some program moves it: reading it is a step */
     struct world_kept kept[WORLD_KEPT_MAX];

@@ -36,8 +36,8 @@ struct bench {
     mete_limiter *limiter;
     const char *keys[KEYS];
     uint64_t keys_n;
-    uint64_t calls;           /* of each member */
-    uint64_t taken[KEYS];     /* less what was given back */
+    uint64_t calls;       /* of each member */
+    uint64_t taken[KEYS]; /* less what was given back */
     uint64_t started_ns[KEYS];
     bool with_refunds;
 };

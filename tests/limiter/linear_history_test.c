@@ -107,8 +107,7 @@ static uint64_t model_step(const struct mete_profile *profile, uint64_t word, co
 static bool is_same(const struct mete_decision *a, const struct mete_decision *b)
 {
     return a->allowed == b->allowed && a->limit == b->limit && a->remaining == b->remaining &&
-           a->wait_ns == b->wait_ns && a->retry_after_ns == b->retry_after_ns &&
-           a->reset_after_ns == b->reset_after_ns;
+           a->wait_ns == b->wait_ns && a->retry_after_ns == b->retry_after_ns && a->reset_after_ns == b->reset_after_ns;
 }
 
 /* May the call be the next one: none that is left had ended before it began. */
