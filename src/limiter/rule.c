@@ -206,8 +206,10 @@ const struct mete__profile *mete__rules_profile(struct mete_store *store, uint64
 
 uint64_t mete__rule_convert(struct mete__rule *from, struct mete__rule *to, uint64_t word, uint64_t settled_ns)
 {
-    bool is_same_calendar =
-        from->limit.alignment == to->limit.alignment && strcmp(from->limit.time_zone, to->limit.time_zone) == 0;
+    /* The kind too: a forgotten rule has only a profile of its own, its limit stands in for it. */
+    bool is_same_calendar = from->profile.scale.kind == to->profile.scale.kind &&
+                            from->limit.alignment == to->limit.alignment &&
+                            strcmp(from->limit.time_zone, to->limit.time_zone) == 0;
     struct mete__moment from_at = mete__rule_moment(from, word, settled_ns);
     struct mete__moment to_at = mete__rule_moment(to, is_same_calendar ? word : 0, settled_ns);
     return mete__convert(&from->profile, &to->profile, word, &from_at, &to_at);

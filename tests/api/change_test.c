@@ -241,12 +241,52 @@ static void more_changes_than_remembered(void **state)
     api_close(&world);
 }
 
+/* The same for every kind: what is not remembered is settled at its next use, straight
+ * into the limit in force.  So when that use comes at once, nothing differs from one change. */
+static void forgotten_is_settled_now(void **state)
+{
+    (void)state;
+    const uint64_t start_ns = 1700000040 * SEC; /* words with a large upper half */
+    for (size_t from = 0; from < COUNT_OF(limits); from++) {
+        for (size_t to = 0; to < COUNT_OF(limits); to++) {
+            struct api_world once, often;
+            if (from == to || strstr(limits[from], "log") != NULL || strstr(limits[to], "log") != NULL) {
+                continue;
+            }
+            api_open(&once, limits[from]);
+            api_open(&often, limits[from]);
+            api_take(&once, start_ns, "k", 2);
+            api_take(&often, start_ns, "k", 2);
+            for (unsigned i = 0; i < 12; i++) {
+                char text[64];
+                snprintf(text, sizeof text, "%u/999s", 11 + i);
+                change(&often, start_ns + SEC, text);
+            }
+            change(&once, start_ns + SEC, limits[to]);
+            change(&often, start_ns + SEC, limits[to]);
+            struct mete_decision a = api_take(&once, start_ns + SEC, "k", 0),
+                                 b = api_take(&often, start_ns + SEC, "k", 0);
+            if (!api_same_decision(&a, &b)) {
+                fail_msg("%s -> %s: remaining %llu, reset %llu; forgotten: %llu, %llu", limits[from], limits[to],
+                         (unsigned long long)a.remaining, (unsigned long long)a.reset_after_ns,
+                         (unsigned long long)b.remaining, (unsigned long long)b.reset_after_ns);
+            }
+            api_close(&once);
+            api_close(&often);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused_change),  cmocka_unit_test(from_to),
-        cmocka_unit_test(every_pair),      cmocka_unit_test(late_use_is_as_if_at_once),
-        cmocka_unit_test(several_changes), cmocka_unit_test(more_changes_than_remembered),
+        cmocka_unit_test(refused_change),
+        cmocka_unit_test(from_to),
+        cmocka_unit_test(every_pair),
+        cmocka_unit_test(late_use_is_as_if_at_once),
+        cmocka_unit_test(several_changes),
+        cmocka_unit_test(more_changes_than_remembered),
+        cmocka_unit_test(forgotten_is_settled_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ MUTANTS = [
      "api/change_test", "a word is read under a limit it was not written for"),
     ("rescaled-not-written", DECIDE, "{(seen.lo & ~METE__SCALE_MASK) | rule->scale_id, verdict.next};",
      "{seen.lo, verdict.next};", "oracle/test_oracle fixed_window", "a new word is kept under the old limit's name"),
+    ("forgotten-word-in-another-calendar", RULE, "from->profile.scale.kind == to->profile.scale.kind &&\n", "\n",
+     "api/change_test", "a forgotten bucket's word is read as the end of a day"),
     ("peek-writes", DECIDE, "if ((verdict.next == word && !must_write) || ask->op == METE__OP_PEEK) {",
      "if (verdict.next == word && !must_write) {", "api/take_test", "looking costs a unit"),
     ("log-peek-writes", DECIDE_LOG, "if (!out->allowed || ask->cost == 0 || ask->op == METE__OP_PEEK) {",

@@ -171,7 +171,9 @@ class Walk:
         may_change = self.mode == "store" and not self._has_many_logs() or self.changed < 7
         if rng.random() < 0.04 and self.changes and may_change:
             self._change(number)
-            while self.mode == "store" and rng.random() < 0.4 and not self._has_many_logs():
+            # Now and then so many that the limiter no longer remembers where the key was last used.
+            again = rng.choice((0.4, 0.4, 0.4, 0.4, 0.95))
+            while self.mode == "store" and rng.random() < again and not self._has_many_logs():
                 self.t = self._next_time() if rng.random() < 0.5 else self.t
                 self._change(number)
             return None

@@ -96,8 +96,8 @@ def is_log(rule):
     return rule.limit.algorithm == "sliding_log"
 
 
-def carry(old, new, state, s, last=0):
-    """A state under the old rule, settled at s and owed under the new one; last is of a log the key had before."""
+def carry(old, new, state, s):
+    """A state under the old rule, settled at s and owed under the new one."""
     if state == old.NOTHING:
         return new.NOTHING
     kinds = (old.limit.algorithm, new.limit.algorithm)
@@ -107,8 +107,7 @@ def carry(old, new, state, s, last=0):
         return new.carry(old, state, s)
     if kinds[0] == kinds[1] and new.is_same_but_count(old):
         return new.cut(state)
-    # "A log that the key had before keeps its last: units are moved to max(s, last)."
-    return new.owing(min(old.owed(state, s), new.capacity), max(s, last) if is_log(new) else s)
+    return new.owing(min(old.owed(state, s), new.capacity), s)
 
 
 class Key:
@@ -169,15 +168,17 @@ class Key:
         if self._is_log_changed():
             self.settled += [settled_at(s, t) for _, _, s in self.changes[len(self.settled):]]
         state = self._forgotten(t, is_peek) if len(self.changes) > CHANGES_KEPT else self._walked(t)
-        return self._as_log(state) if is_log(self.rule) else state
+        return self._as_log(state, t) if is_log(self.rule) else state
 
-    def _as_log(self, state):
-        is_moved = any(not is_log(old) for old, _, _ in self.changes)
-        if is_moved and state and not state[0]:
-            state = None  # "when nothing is owed, nothing is moved"
-        elif is_moved or any(old.capacity < new.capacity for old, new, _ in self.changes):
-            # "The first use of a log after a change from another kind, or to a larger count, moves its units, whatever
-            # comes of it"
+    def _as_log(self, state, t):
+        """'The first use of a log after a change from another kind, or to a larger count, moves its units, whatever
+        comes of it; when nothing is owed, nothing is moved.'"""
+        is_other = any(not is_log(old) for old, _, _ in self.changes)
+        is_larger = any(old.capacity < new.capacity for old, new, _ in self.changes)
+        if is_other and state:
+            # "A log that the key had before keeps its last: units are moved to max(s, last)"
+            state = self.rule.moved(state, self.last)
+        if is_other or is_larger and state and self.rule.owed(state, t):
             self._write(None, state)
         return ((), self.last, False) if state is None and self.last else state
 
@@ -185,7 +186,7 @@ class Key:
         """'Settled at its next use instead, straight into the limit in force; that is written even when the use is
         a denial. (Settled at the store's time now, when that is at most an hour after t.)'"""
         s = self.now if self.now is not None and t <= self.now <= t + HOUR else t
-        state = carry(self.changes[0][0], self.rule, self.state, s, self.last)
+        state = carry(self.changes[0][0], self.rule, self.state, s)
         if not is_peek:
             self._write(None, state)
         return state
@@ -195,7 +196,7 @@ class Key:
         of two: what walking through the changes gives, and what it owes if A had been in force all the time.'"""
         state = self.state
         for old, new, s in self.changes:
-            state = carry(old, new, state, settled_at(s, t), self.last)
+            state = carry(old, new, state, settled_at(s, t))
         if not self._has_come_back():
             return state
         return max(state, self.state, key=lambda each: self.rule.weight(each, t))

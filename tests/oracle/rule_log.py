@@ -93,3 +93,11 @@ class SlidingLog(Rule):
     def carry(self, old, state, s):
         """From a log: "those over at s under the old period are dropped. A lower count drops none"."""
         return (old.look(state, s)[0], state[1], state[2])
+
+    def moved(self, state, last):
+        """The units in a log whose newest time was last: none is older than that."""
+        if not state[0]:
+            return None
+        late = tuple(u for u in state[0] if u[0] > last)
+        early = sum(u[1] for u in state[0] if u[0] <= last)
+        return (((last, early),) if early else ()) + late, max(state[1], last), False
