@@ -66,7 +66,8 @@ static void step(struct debt *debt, const struct mete__history *history, uint64_
     uint64_t units = units_at(debt, from, at_ns);
     if (!is_log(to)) {
         struct mete__moment moment = mete__rule_moment(to, 0, at_ns);
-        *debt = (struct debt){.word = mete__word_of_owed(&to->profile, units, &moment)};
+        /* Of a ring that owes nothing any more, nothing is moved: it may be one that was reset. */
+        *debt = (struct debt){.word = units > 0 ? mete__word_of_owed(&to->profile, units, &moment) : 0};
     } else if (is_log(from)) {
         debt->units = units;
     } else {

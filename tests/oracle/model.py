@@ -107,7 +107,10 @@ def carry(old, new, state, s):
         return new.carry(old, state, s)
     if kinds[0] == kinds[1] and new.is_same_but_count(old):
         return new.cut(state)
-    return new.owing(min(old.owed(state, s), new.capacity), s)
+    owed = old.owed(state, s)
+    if is_log(old) and not owed:
+        return new.NOTHING  # "when nothing is owed, nothing is moved"
+    return new.owing(min(owed, new.capacity), s)
 
 
 class Key:
