@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A connection, whatever its protocol and transport: bytes in, replies out, in
+ * order, with bounds.  A connection belongs to one loop and is touched by its
+ * thread alone.
+ *
+ * Back-pressure: while more than output_bytes_max of replies are unsent, nothing
+ * more is read or parsed.
+ */
+#ifndef METE_SERVER_CONN_H
+#define METE_SERVER_CONN_H
+
+#include "server/loop.h"
+
+struct mete__conn;
+
+/* A protocol: what is done with bytes. */
+struct mete__protocol {
+    const char *name; /* for logs and metrics */
+    size_t session_size;
+    void (*opened)(struct mete__conn *conn);
+    /*
+     * Takes whole requests from the front of bytes[0..len) and returns how many bytes
+     * they were; the rest is shown again, with more behind it.  Replies go to conn->out
+     * in order: at once (after mete__conn_settle), or by the batch.  Stops early when
+     * mete__conn_is_choked(conn) (it is called again when there is room), or after
+     * mete__conn_finish.  Bytes taken stay where they are until the batch is decided.
+     */
+    size_t (*input)(struct mete__conn *conn, const char *bytes, size_t len);
+    /* The request has taken too long, or is larger than request_bytes_max; append a reply or none. NULL: none. */
+    void (*refuse)(struct mete__conn *conn, bool is_too_large);
+    void (*closed)(struct mete__conn *conn); /* frees what the session owns; may be NULL */
+};
+
+extern const struct mete__protocol mete__protocol_resp;
+extern const struct mete__protocol mete__protocol_http;
+
+struct mete__conn {
+    struct mete__loop *loop;
+    const struct mete__protocol *protocol;
+    void *session;                 /* protocol->session_size zeroed bytes */
+    const struct mete__user *user; /* who speaks; never NULL; looked up again by name after a reload */
+    struct mete__out out;
+    uint64_t id;
+    uint64_t opened_ms;
+    bool is_tls;
+    bool is_unix;
+    char peer[64]; /* "192.0.2.1:4711", "[2001:db8::1]:4711", "unix" */
+    char local[64];
+    unsigned char peer_address[16]; /* IPv4 as ::ffff:a.b.c.d; zero for Unix sockets */
+    struct mete__conn_io *io;       /* of conn.c */
+};
+
+/* Before a reply that is not the batch's: what is in the batch is answered first. */
+static inline void mete__conn_settle(struct mete__conn *conn)
+{
+    if (conn->loop->batch_len > 0) {
+        mete__batch_flush(conn->loop);
+    }
+}
+
+/* More than enough replies wait to be sent: take no more requests now. */
+bool mete__conn_is_choked(const struct mete__conn *conn);
+
+/* No more requests are taken; the connection is closed when the replies are sent. */
+void mete__conn_finish(struct mete__conn *conn);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon: loops with their listeners, signals, reloads, and the end.
+ *
+ * Threads: the caller's runs loop 0 and handles signals; the others run one loop
+ * each.  SIGTERM, SIGINT: drain; SIGHUP: reload.
+ */
+#ifndef METE_SERVER_SERVER_H
+#define METE_SERVER_SERVER_H
+
+#include "server/engine.h"
+#include "server/loop.h"
+#include "server/tls.h"
+
+struct mete__server_options {
+    const char *config_path;  /* NULL: the built-in configuration */
+    const char *resp_address; /* above the file's listeners of this protocol; NULL: as configured */
+    const char *http_address;
+    uint64_t threads; /* 0: as configured */
+    struct mete__engine_options engine;
+};
+
+struct mete__server {
+    struct mete__engine *engine;
+    struct mete__server_options options;
+    struct mete__loop *loops;
+    unsigned loop_count;
+    struct mete__tls_context *tls;
+    uint64_t started_ms; /* wall clock */
+    uint64_t conn_count; /* of all loops; atomic */
+    uint64_t conn_ids;   /* atomic */
+    bool is_draining;    /* atomic */
+    uint64_t reloads;
+    uint64_t reloads_failed;
+};
+
+/* Runs until it is told to stop.  Returns 0, or -1 after a sentence in why (nothing was served). */
+int mete__server_run(const struct mete__server_options *options, char *why, size_t why_size);
+
+#endif
