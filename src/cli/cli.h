@@ -14,6 +14,7 @@ enum mete__exit {
 };
 
 /* Each takes the arguments from its own name on and returns an exit code. */
+int mete__cli_serve(int argc, char **argv);
 int mete__cli_replay(int argc, char **argv);
 int mete__cli_bench(int argc, char **argv);
 int mete__cli_stress(int argc, char **argv);

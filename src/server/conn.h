@@ -14,6 +14,8 @@
 
 struct mete__conn;
 
+#define METE__CONN_NAME_MAX 63u
+
 /* A protocol: what is done with bytes. */
 struct mete__protocol {
     const char *name; /* for logs and metrics */
@@ -45,11 +47,41 @@ struct mete__conn {
     uint64_t opened_ms;
     bool is_tls;
     bool is_unix;
-    char peer[64]; /* "192.0.2.1:4711", "[2001:db8::1]:4711", "unix" */
-    char local[64];
-    unsigned char peer_address[16]; /* IPv4 as ::ffff:a.b.c.d; zero for Unix sockets */
-    struct mete__conn_io *io;       /* of conn.c */
+    bool is_pending;                    /* has takes in the batch */
+    char peer[64];                      /* "192.0.2.1:4711", "[2001:db8::1]:4711", "unix" */
+    const char *local;                  /* the listener's address */
+    unsigned char peer_address[16];     /* IPv4 as ::ffff:a.b.c.d; zero for Unix sockets */
+    uint64_t active_ms;                 /* when bytes last came */
+    char name[METE__CONN_NAME_MAX + 1]; /* CLIENT SETNAME */
+    struct mete__conn_io *io;           /* of conn.c */
+    struct mete__conn *next;
+    struct mete__conn **link; /* what points here */
+    struct mete__conn *next_dirty;
+    bool is_dirty;
 };
+
+/* Takes the socket of a connection that a listener accepted. */
+void mete__conn_open(struct mete__loop *loop, uv_stream_t *from, const struct mete__protocol *protocol, bool is_unix,
+                     bool is_tls, const char *local);
+
+/* mete__conn_finish was called. */
+bool mete__conn_is_finishing(const struct mete__conn *conn);
+
+/* Will be looked at when the turn ends: has replies to send, or input to let go of. */
+void mete__conn_touch(struct mete__conn *conn);
+
+/* Sends what is due on all touched connections. */
+void mete__conns_send(struct mete__loop *loop);
+
+/* Once a second: idle and slow connections are closed. */
+void mete__conns_sweep(struct mete__loop *loop);
+
+/* The daemon ends: connections without a half-read request are finished; at the end of the time, all are closed. */
+void mete__conns_drain(struct mete__loop *loop, bool is_over);
+void mete__conns_clear(struct mete__loop *loop);
+
+/* Closes now; replies that are not sent are lost. */
+void mete__conn_abort(struct mete__conn *conn);
 
 /* Before a reply that is not the batch's: what is in the batch is answered first. */
 static inline void mete__conn_settle(struct mete__conn *conn)

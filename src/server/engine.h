@@ -23,6 +23,7 @@ struct mete__bound_plan {
 struct mete__bound_policy {
     const struct mete__policy *policy;
     struct mete__bound_plan *plans; /* as policy->plans */
+    uint32_t place;                 /* of its name, in counters: places.h */
 };
 
 struct mete__snapshot {
@@ -64,8 +65,7 @@ void mete__engine_destroy(struct mete__engine *engine);
 mete_status mete__engine_reload(struct mete__engine *engine, struct mete__config *config, char *why, size_t why_size);
 
 /* The current snapshot.  A loop that switches to a newer one calls leave with the
- * old: when the last loop has left, it is freed.  loops is set before any joins. */
-void mete__engine_set_loops(struct mete__engine *engine, unsigned loops);
+ * old: when the last loop has left, it is freed. */
 const struct mete__snapshot *mete__engine_join(struct mete__engine *engine);
 void mete__engine_leave(struct mete__engine *engine, const struct mete__snapshot *snapshot);
 
@@ -80,6 +80,14 @@ static inline const struct mete__bound_plan *mete__bound_plan(const struct mete_
         return &bound->plans[0];
     }
     return &bound->plans[mete__policy_plan(bound->policy, key, key_len) - bound->policy->plans];
+}
+
+/* What a policy of one limit charges for a request of this cost. */
+static inline uint64_t mete__bound_cost(const struct mete__bound_policy *bound, const struct mete__bound_plan *plan,
+                                        uint64_t cost)
+{
+    const struct mete__policy_limit *limit = &bound->policy->plans[plan - bound->plans].limits[0];
+    return limit->has_cost && cost > 0 ? limit->cost : cost;
 }
 
 /*

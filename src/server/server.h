@@ -8,9 +8,13 @@
 #ifndef METE_SERVER_SERVER_H
 #define METE_SERVER_SERVER_H
 
+#include <pthread.h>
+
 #include "server/engine.h"
 #include "server/loop.h"
 #include "server/tls.h"
+
+#define METE__THREADS_MAX 256u
 
 struct mete__server_options {
     const char *config_path;  /* NULL: the built-in configuration */
@@ -25,14 +29,30 @@ struct mete__server {
     struct mete__server_options options;
     struct mete__loop *loops;
     unsigned loop_count;
-    struct mete__tls_context *tls;
+    struct mete__tls_context *tls; /* guarded by tls_mutex while loops run */
+    pthread_mutex_t tls_mutex;
     uint64_t started_ms; /* wall clock */
     uint64_t conn_count; /* of all loops; atomic */
     uint64_t conn_ids;   /* atomic */
     bool is_draining;    /* atomic */
     uint64_t reloads;
     uint64_t reloads_failed;
+    struct mete__watch *watch; /* of watch.c */
 };
+
+/* Reads the configuration file again and puts it in force, or logs why not.  The thread of loop 0. */
+void mete__server_reload(struct mete__server *server, const char *cause);
+
+/* Tells all loops to drain and end. */
+void mete__server_drain(struct mete__server *server, const char *cause);
+
+/* The context for a new connection, held; NULL when there is none.  Any thread. */
+struct mete__tls_context *mete__server_hold_tls(struct mete__server *server);
+void mete__server_set_tls(struct mete__server *server, struct mete__tls_context *tls); /* takes it over */
+
+/* Signals and the files that a reload looks at, on loop 0.  watch.c */
+mete_status mete__server_watch(struct mete__server *server);
+void mete__server_unwatch(struct mete__server *server); /* closes the handles; the loop must run once more */
 
 /* Runs until it is told to stop.  Returns 0, or -1 after a sentence in why (nothing was served). */
 int mete__server_run(const struct mete__server_options *options, char *why, size_t why_size);

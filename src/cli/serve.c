@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mete serve: the daemon. */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "server/server.h"
+
+#define WHY_SIZE 4096u
+
+static const char hints[] =
+    "mete serve: try, in another terminal:\n"
+    "  redis-cli -p 6379 CL.THROTTLE user123 15 30 60\n"
+    "  for i in 1 2 3 4 5 6; do curl -i 'http://127.0.0.1:8080/v1/take?policy=example&key=me'; done\n"
+    "  http://127.0.0.1:8080/   (the dashboard, in a browser)\n";
+
+int mete__cli_serve(int argc, char **argv)
+{
+    struct mete__server_options options = {0};
+    const char *store = NULL;
+    bool has_test_clock = false, is_hinting = false;
+    const struct mete__arg table[] = {
+        {"config", "FILE", "policies, listeners, users: see docs/configuration.md;\nwithout it one example policy",
+         METE__ARG_TEXT, &options.config_path, 0, 0},
+        {"resp", "ADDR", "where Redis clients connect (127.0.0.1:6379); port 0 takes\na free one; off for none",
+         METE__ARG_TEXT, &options.resp_address, 0, 0},
+        {"http", "ADDR", "where HTTP clients connect (127.0.0.1:8080)", METE__ARG_TEXT, &options.http_address, 0, 0},
+        {"threads", "N", "event loops (one per processor)", METE__ARG_U64, &options.threads, 1, METE__THREADS_MAX},
+        {"store", "memory|FILE", "where spent units are kept; a file survives restarts", METE__ARG_TEXT, &store, 0, 0},
+        {"hints", NULL, "print three commands to try", METE__ARG_FLAG, &is_hinting, 0, 0},
+        {"test-clock", NULL, "for tests: time stands still until METE.CLOCK moves it", METE__ARG_FLAG, &has_test_clock,
+         0, 0},
+    };
+    const struct mete__args args = {
+        .command = "serve",
+        .operands = "",
+        .summary = "Decides for gateways, services and Redis clients, over RESP and HTTP.",
+        .notes = "ADDR is HOST:PORT, [IPv6]:PORT, unix:PATH or fd:NAME (socket activation).\n"
+                 "SIGTERM drains and ends, SIGHUP reads the configuration again.",
+        .table = table,
+        .table_count = sizeof table / sizeof *table,
+    };
+    size_t operand_count;
+    char why[WHY_SIZE];
+    switch (mete__args_parse(&args, argc, argv, &operand_count)) {
+    case METE__ARGS_HELP:
+        return METE__EXIT_OK;
+    case METE__ARGS_BAD:
+        return METE__EXIT_USAGE;
+    case METE__ARGS_OK:
+        break;
+    }
+    options.engine = (struct mete__engine_options){.store_path = store, .has_test_clock = has_test_clock};
+    if (is_hinting) {
+        fputs(hints, stdout);
+        fflush(stdout);
+    }
+    if (mete__server_run(&options, why, sizeof why) != 0) {
+        mete__cli_error("serve", "%s", why);
+        return METE__EXIT_INPUT;
+    }
+    return METE__EXIT_OK;
+}

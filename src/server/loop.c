@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a loop.  Other threads reach it through one async handle alone,
+ * which makes it look at the server's state.
+ */
+#include "server/loop.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/conn.h"
+#include "server/log.h"
+#include "server/server.h"
+
+#define SWEEP_MS 1000u
+#define DRAIN_MS 20u
+#define BACKLOG 1024
+
+struct listening_handle {
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } uv;
+    struct mete__loop *loop;
+    const struct mete__protocol *protocol;
+    char address[128];
+    bool is_unix;
+    bool is_tls;
+    bool is_open;
+};
+
+struct mete__loop_io {
+    uv_async_t wake;
+    uv_check_t check;
+    uv_timer_t timer;
+    struct listening_handle listening[METE__LISTENERS_MAX];
+    size_t listening_count;
+    bool has_work; /* woken: look at the server */
+    bool is_ending;
+};
+
+/* --- a turn ------------------------------------------------------------------------- */
+
+static void switch_snapshot(struct mete__loop *loop)
+{
+    struct mete__engine *engine = loop->server->engine;
+    const struct mete__snapshot *old = loop->snapshot;
+    loop->snapshot = mete__engine_join(engine);
+    for (struct mete__conn *conn = loop->conns.first; conn != NULL; conn = conn->next) {
+        conn->user = mete__access_find(loop->snapshot->config, conn->user->name);
+    }
+    mete__engine_leave(engine, old);
+}
+
+static void close_listeners(struct mete__loop *loop)
+{
+    for (size_t i = 0; i < loop->io->listening_count; i++) {
+        struct listening_handle *each = &loop->io->listening[i];
+        if (each->is_open) {
+            each->is_open = false;
+            uv_close(&each->uv.handle, NULL);
+        }
+    }
+}
+
+static void begin_drain(struct mete__loop *loop)
+{
+    loop->is_draining = true;
+    loop->drain_until_ms = uv_now(&loop->uv) + loop->snapshot->config->bounds.drain_timeout_ms;
+    close_listeners(loop);
+    uv_timer_set_repeat(&loop->io->timer, DRAIN_MS);
+    uv_timer_again(&loop->io->timer);
+}
+
+static void end(struct mete__loop *loop)
+{
+    if (loop->io->is_ending) {
+        return;
+    }
+    loop->io->is_ending = true;
+    uv_close((uv_handle_t *)&loop->io->wake, NULL);
+    uv_close((uv_handle_t *)&loop->io->check, NULL);
+    uv_close((uv_handle_t *)&loop->io->timer, NULL);
+    if (loop->index == 0) {
+        mete__server_unwatch(loop->server);
+    }
+}
+
+/* The end of a turn: decide, reply, send; what was choked may go on. */
+static void on_check(uv_check_t *check)
+{
+    struct mete__loop *loop = check->data;
+    while (loop->batch_len > 0 || loop->conns.dirty != NULL) {
+        mete__batch_flush(loop);
+        mete__conns_send(loop);
+    }
+    if (!loop->io->has_work) {
+        return;
+    }
+    loop->io->has_work = false;
+    switch_snapshot(loop);
+    if (!loop->is_draining && __atomic_load_n(&loop->server->is_draining, __ATOMIC_ACQUIRE)) {
+        begin_drain(loop);
+    }
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct mete__loop *loop = wake->data;
+    loop->io->has_work = true;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct mete__loop *loop = timer->data;
+    mete__conns_sweep(loop);
+    if (!loop->is_draining) {
+        return;
+    }
+    mete__conns_drain(loop, uv_now(&loop->uv) >= loop->drain_until_ms);
+    if (loop->conns.count == 0) {
+        end(loop);
+    }
+}
+
+/* --- listening ---------------------------------------------------------------------- */
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    struct listening_handle *listening = stream->data;
+    static struct mete__log_quiet quiet;
+    uint64_t suppressed;
+    if (status < 0) {
+        mete__counts_add(&listening->loop->counts.of[METE__COUNT_CONNECTIONS_REFUSED], 1);
+        if (mete__log_may(&quiet, uv_now(&listening->loop->uv), &suppressed)) {
+            METE__LOG(METE__LOG_ERROR, "a connection could not be accepted",
+                      METE__LOG_TEXT("reason", uv_strerror(status)), METE__LOG_U64("suppressed", suppressed));
+        }
+        return;
+    }
+    mete__conn_open(listening->loop, stream, listening->protocol, listening->is_unix, listening->is_tls,
+                    listening->address);
+}
+
+static int listen_on(struct mete__loop *loop, const struct mete__listening *from)
+{
+    struct listening_handle *to = &loop->io->listening[loop->io->listening_count];
+    int failure;
+    to->loop = loop;
+    to->is_unix = from->is_unix;
+    to->is_tls = from->listener->is_tls;
+    to->protocol = from->listener->protocol == METE__PROTOCOL_RESP ? &mete__protocol_resp : &mete__protocol_http;
+    snprintf(to->address, sizeof to->address, "%s", from->address);
+    if (from->is_unix) {
+        uv_pipe_init(&loop->uv, &to->uv.pipe, 0);
+        failure = uv_pipe_open(&to->uv.pipe, from->fd);
+    } else {
+        uv_tcp_init(&loop->uv, &to->uv.tcp);
+        failure = uv_tcp_open(&to->uv.tcp, from->fd);
+    }
+    to->uv.handle.data = to;
+    to->is_open = true;
+    loop->io->listening_count++;
+    if (failure != 0) {
+        close(from->fd);
+        return failure;
+    }
+    return uv_listen(&to->uv.stream, BACKLOG, on_connection);
+}
+
+/* --- the life of a loop --------------------------------------------------------------- */
+
+static bool allocate(struct mete__loop *loop)
+{
+    loop->io = calloc(1, sizeof *loop->io);
+    loop->conns.scratch = malloc(METE__SCRATCH_SIZE);
+    loop->counts.policies = calloc(METE__POLICIES_MAX, sizeof *loop->counts.policies);
+    return loop->io != NULL && loop->conns.scratch != NULL && loop->counts.policies != NULL &&
+           mete__top_init(&loop->top);
+}
+
+mete_status mete__loop_init(struct mete__loop *loop, struct mete__server *server, unsigned index,
+                            const struct mete__listening *listening, size_t listening_count, char *why, size_t why_size)
+{
+    loop->server = server;
+    loop->index = index;
+    if (!allocate(loop) || uv_loop_init(&loop->uv) != 0) {
+        snprintf(why, why_size, "no memory or file descriptors for an event loop");
+        return METE_ENOMEM;
+    }
+    uv_async_init(&loop->uv, &loop->io->wake, on_wake);
+    uv_check_init(&loop->uv, &loop->io->check);
+    uv_timer_init(&loop->uv, &loop->io->timer);
+    loop->io->wake.data = loop->io->check.data = loop->io->timer.data = loop;
+    uv_check_start(&loop->io->check, on_check);
+    uv_timer_start(&loop->io->timer, on_timer, SWEEP_MS, SWEEP_MS);
+    loop->snapshot = mete__engine_join(server->engine);
+    for (size_t i = 0; i < listening_count; i++) {
+        int failure = listen_on(loop, &listening[i]);
+        if (failure != 0) {
+            snprintf(why, why_size, "listen: %s: %s", listening[i].address, uv_strerror(failure));
+            return METE_EIO;
+        }
+    }
+    return METE_OK;
+}
+
+void mete__loop_run(struct mete__loop *loop)
+{
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+void mete__loop_wake(struct mete__loop *loop)
+{
+    uv_async_send(&loop->io->wake);
+}
+
+void mete__loop_clear(struct mete__loop *loop)
+{
+    if (loop->io != NULL && loop->snapshot != NULL) {
+        if (!loop->io->is_ending) { /* never ran */
+            close_listeners(loop);
+            end(loop);
+            uv_run(&loop->uv, UV_RUN_DEFAULT);
+        }
+        uv_loop_close(&loop->uv);
+        mete__engine_leave(loop->server->engine, loop->snapshot);
+    }
+    mete__conns_clear(loop);
+    mete__top_clear(&loop->top);
+    free(loop->counts.policies);
+    free(loop->io);
+    *loop = (struct mete__loop){0};
+}

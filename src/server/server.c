@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/server.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/listen.h"
+#include "server/log.h"
+#include "server/notify.h"
+
+#define WHY_SIZE 4096u
+/* Descriptors that are not connections: listeners, loops, files, standard streams. */
+#define DESCRIPTORS_KEPT 128u
+
+/* --- reloads and the end -------------------------------------------------------------- */
+
+static void log_lines(enum mete__log_level level, const char *event, char *lines)
+{
+    char *rest = NULL;
+    for (char *line = strtok_r(lines, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        METE__LOG(level, event, METE__LOG_TEXT("reason", line));
+    }
+}
+
+static mete_status load(const char *path, struct mete__config **out, char *why, size_t why_size)
+{
+    if (path == NULL) {
+        snprintf(why, why_size, "no memory");
+        return mete__config_builtin(out);
+    }
+    return mete__config_load(path, out, why, why_size);
+}
+
+static mete_status make_tls(const struct mete__config *config, struct mete__tls_context **out, char *why,
+                            size_t why_size)
+{
+    *out = NULL;
+    return config->tls.certificate != NULL ? mete__tls_context_create(&config->tls, out, why, why_size) : METE_OK;
+}
+
+/* Raises the soft limit of descriptors; fewer connections are served than asked for when that is not enough. */
+static void fit_descriptors(struct mete__config *config)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    uint64_t wanted = config->bounds.connections_max + DESCRIPTORS_KEPT;
+    if (limit.rlim_cur < wanted) {
+        limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur < wanted) {
+        uint64_t most = limit.rlim_cur > 2 * DESCRIPTORS_KEPT ? limit.rlim_cur - DESCRIPTORS_KEPT : limit.rlim_cur / 2;
+        METE__LOG(METE__LOG_WARN, "connections_max lowered to what the limit of open files allows",
+                  METE__LOG_U64("connections_max", most), METE__LOG_U64("open_files", limit.rlim_cur));
+        config->bounds.connections_max = most;
+    }
+}
+
+static mete_status reload(struct mete__server *server, char *why, size_t why_size)
+{
+    struct mete__config *config;
+    struct mete__tls_context *tls;
+    mete_status status = load(server->options.config_path, &config, why, why_size);
+    if (status != METE_OK) {
+        return status;
+    }
+    status = make_tls(config, &tls, why, why_size);
+    if (status != METE_OK) {
+        mete__config_destroy(config);
+        return status;
+    }
+    fit_descriptors(config);
+    bool is_json = config->log_format == METE__LOG_JSON;
+    enum mete__log_level level = (enum mete__log_level)config->log_level;
+    status = mete__engine_reload(server->engine, config, why, why_size);
+    if (status != METE_OK) {
+        mete__tls_context_release(tls);
+        return status;
+    }
+    mete__log_configure(is_json, level);
+    mete__server_set_tls(server, tls);
+    return METE_OK;
+}
+
+void mete__server_reload(struct mete__server *server, const char *cause)
+{
+    char why[WHY_SIZE];
+    if (__atomic_load_n(&server->is_draining, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    mete__notify("RELOADING=1");
+    if (reload(server, why, sizeof why) != METE_OK) {
+        __atomic_fetch_add(&server->reloads_failed, 1, __ATOMIC_RELAXED);
+        log_lines(METE__LOG_ERROR, "configuration not taken, the old one stays", why);
+    } else {
+        __atomic_fetch_add(&server->reloads, 1, __ATOMIC_RELAXED);
+        METE__LOG(METE__LOG_INFO, "configuration taken", METE__LOG_TEXT("cause", cause));
+        for (unsigned i = 0; i < server->loop_count; i++) {
+            mete__loop_wake(&server->loops[i]);
+        }
+    }
+    mete__notify("READY=1");
+}
+
+void mete__server_drain(struct mete__server *server, const char *cause)
+{
+    if (__atomic_exchange_n(&server->is_draining, true, __ATOMIC_ACQ_REL)) {
+        return;
+    }
+    METE__LOG(METE__LOG_INFO, "draining", METE__LOG_TEXT("cause", cause),
+              METE__LOG_U64("connections", __atomic_load_n(&server->conn_count, __ATOMIC_RELAXED)));
+    mete__notify("STOPPING=1");
+    for (unsigned i = 0; i < server->loop_count; i++) {
+        mete__loop_wake(&server->loops[i]);
+    }
+}
+
+struct mete__tls_context *mete__server_hold_tls(struct mete__server *server)
+{
+    pthread_mutex_lock(&server->tls_mutex);
+    struct mete__tls_context *held = server->tls != NULL ? mete__tls_context_hold(server->tls) : NULL;
+    pthread_mutex_unlock(&server->tls_mutex);
+    return held;
+}
+
+void mete__server_set_tls(struct mete__server *server, struct mete__tls_context *tls)
+{
+    pthread_mutex_lock(&server->tls_mutex);
+    struct mete__tls_context *old = server->tls;
+    server->tls = tls;
+    pthread_mutex_unlock(&server->tls_mutex);
+    mete__tls_context_release(old);
+}
+
+/* --- start ------------------------------------------------------------------------------ */
+
+/* The command line's address takes the place of the file's listeners of its protocol. */
+static void set_listener(struct mete__config *config, enum mete__protocol_kind protocol, const char *address)
+{
+    size_t kept = 0;
+    if (address == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (config->listeners[i].protocol != protocol) {
+            config->listeners[kept++] = config->listeners[i];
+        }
+    }
+    config->listener_count = kept;
+    if (strcmp(address, "off") != 0 && kept < METE__LISTENERS_MAX) {
+        config->listeners[config->listener_count++] =
+            (struct mete__listener){.protocol = protocol, .address = address, .unix_mode = 0600};
+    }
+}
+
+static unsigned threads_of(const struct mete__server *server, const struct mete__config *config)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t threads = server->options.threads != 0 ? server->options.threads : config->threads;
+    if (threads == 0) {
+        threads = processors > 0 ? (uint64_t)processors : 1;
+    }
+    return threads < METE__THREADS_MAX ? (unsigned)threads : METE__THREADS_MAX;
+}
+
+static void log_listening(const struct mete__listening *listening)
+{
+    METE__LOG(METE__LOG_INFO, "listening",
+              METE__LOG_TEXT("protocol", listening->listener->protocol == METE__PROTOCOL_RESP ? "resp" : "http"),
+              METE__LOG_TEXT("address", listening->address),
+              METE__LOG_TEXT("tls", listening->listener->is_tls ? "yes" : "no"));
+}
+
+/* sockets[listener * loops + loop] */
+static mete_status open_sockets(struct mete__server *server, const struct mete__config *config,
+                                struct mete__listening *sockets, char *why, size_t why_size)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct mete__listener *listener = &config->listeners[i];
+        if (listener->is_tls && server->tls == NULL) {
+            snprintf(why, why_size, "listen: %s: tls is asked for, but there is no certificate", listener->address);
+            return METE_EINVAL;
+        }
+        mete_status status =
+            mete__listen(listener, server->loop_count, &sockets[i * server->loop_count], why, why_size);
+        if (status != METE_OK) {
+            return status;
+        }
+    }
+    return METE_OK;
+}
+
+static mete_status start_loops(struct mete__server *server, const struct mete__config *config,
+                               const struct mete__listening *sockets, char *why, size_t why_size)
+{
+    for (unsigned loop = 0; loop < server->loop_count; loop++) {
+        struct mete__listening own[METE__LISTENERS_MAX];
+        for (size_t i = 0; i < config->listener_count; i++) {
+            own[i] = sockets[i * server->loop_count + loop];
+        }
+        mete_status status =
+            mete__loop_init(&server->loops[loop], server, loop, own, config->listener_count, why, why_size);
+        if (status != METE_OK) {
+            return status;
+        }
+    }
+    return METE_OK;
+}
+
+static mete_status open_server(struct mete__server *server, const struct mete__config *config, char *why,
+                               size_t why_size)
+{
+    server->loops = calloc(server->loop_count, sizeof *server->loops);
+    struct mete__listening *sockets = calloc(server->loop_count * (config->listener_count + 1), sizeof *sockets);
+    mete_status status = METE_ENOMEM;
+    snprintf(why, why_size, "no memory");
+    if (server->loops != NULL && sockets != NULL) {
+        status = open_sockets(server, config, sockets, why, why_size);
+    }
+    if (status == METE_OK) {
+        status = start_loops(server, config, sockets, why, why_size);
+    }
+    for (size_t i = 0; status == METE_OK && i < config->listener_count; i++) {
+        log_listening(&sockets[i * server->loop_count]);
+    }
+    free(sockets);
+    return status;
+}
+
+/* --- run -------------------------------------------------------------------------------- */
+
+static void *run_loop(void *loop)
+{
+    mete__loop_run(loop);
+    return NULL;
+}
+
+static mete_status run(struct mete__server *server, char *why, size_t why_size)
+{
+    pthread_t threads[METE__THREADS_MAX];
+    unsigned started = 1;
+    mete_status status = mete__server_watch(server);
+    for (; status == METE_OK && started < server->loop_count; started++) {
+        if (pthread_create(&threads[started], NULL, run_loop, &server->loops[started]) != 0) {
+            status = METE_ENOMEM;
+            break;
+        }
+    }
+    if (status != METE_OK) {
+        snprintf(why, why_size, "no memory for a thread");
+        server->loop_count = started; /* those that run are told to end */
+        mete__server_drain(server, "a thread could not be started");
+    } else {
+        mete__notify("READY=1");
+    }
+    mete__loop_run(&server->loops[0]);
+    for (unsigned i = 1; i < started; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    return status;
+}
+
+static mete_status prepare(struct mete__server *server, struct mete__config **out, char *why, size_t why_size)
+{
+    struct mete__config *config;
+    mete_status status = load(server->options.config_path, &config, why, why_size);
+    if (status != METE_OK) {
+        return status;
+    }
+    mete__log_configure(config->log_format == METE__LOG_JSON, (enum mete__log_level)config->log_level);
+    set_listener(config, METE__PROTOCOL_RESP, server->options.resp_address);
+    set_listener(config, METE__PROTOCOL_HTTP, server->options.http_address);
+    fit_descriptors(config);
+    server->loop_count = threads_of(server, config);
+    status = make_tls(config, &server->tls, why, why_size);
+    if (status == METE_OK && config->listener_count == 0) {
+        snprintf(why, why_size, "listen: there is no listener");
+        status = METE_EINVAL;
+    }
+    if (status != METE_OK) {
+        mete__config_destroy(config);
+        return status;
+    }
+    *out = config;
+    return mete__engine_create(config, &server->options.engine, &server->engine, why, why_size);
+}
+
+static void unlink_sockets(const struct mete__config *config)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        mete__unlisten(&config->listeners[i]);
+    }
+}
+
+static void close_server(struct mete__server *server)
+{
+    for (unsigned i = 0; server->loops != NULL && i < server->loop_count; i++) {
+        mete__loop_clear(&server->loops[i]);
+    }
+    free(server->loops);
+    free(server->watch);
+    mete__tls_context_release(server->tls);
+    mete__engine_destroy(server->engine);
+    pthread_mutex_destroy(&server->tls_mutex);
+}
+
+static uint64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int mete__server_run(const struct mete__server_options *options, char *why, size_t why_size)
+{
+    struct mete__server server = {.options = *options, .started_ms = wall_ms()};
+    struct mete__config *config;
+    pthread_mutex_init(&server.tls_mutex, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    mete_status status = prepare(&server, &config, why, why_size);
+    if (status == METE_OK) {
+        const struct mete__snapshot *first = mete__engine_join(server.engine); /* keeps config while sockets need it */
+        status = open_server(&server, config, why, why_size);
+        if (status == METE_OK) {
+            status = run(&server, why, why_size);
+            unlink_sockets(config);
+            METE__LOG(METE__LOG_INFO, "ended");
+        }
+        mete__engine_leave(server.engine, first);
+    }
+    close_server(&server);
+    return status == METE_OK ? 0 : -1;
+}
