@@ -19,6 +19,7 @@ int mete__cli_replay(int argc, char **argv);
 int mete__cli_bench(int argc, char **argv);
 int mete__cli_stress(int argc, char **argv);
 int mete__cli_limit(int argc, char **argv);
+int mete__cli_config(int argc, char **argv);
 
 /* Prints "mete COMMAND: SENTENCE" and a newline to standard error; "mete:
  * SENTENCE" when command is NULL. */

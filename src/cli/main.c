@@ -17,6 +17,7 @@ struct command {
 static const struct command commands[] = {
     {"serve", "decide for gateways, services and Redis clients", mete__cli_serve},
     {"limit", "explain a limit: what it lets pass, and when", mete__cli_limit},
+    {"config", "check and explain configuration files", mete__cli_config},
     {"replay", "tell what a limit would have done to the requests of a log", mete__cli_replay},
     {"stress", "check decisions made by many threads at once", mete__cli_stress},
     {"bench", "measure decisions on this machine", mete__cli_bench},
