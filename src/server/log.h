@@ -31,6 +31,9 @@ struct mete__log_field {
 /* Set before threads start, and by a reload. */
 void mete__log_configure(bool is_json, enum mete__log_level least);
 
+/* Writes to this file descriptor instead of standard error.  It stays the caller's. */
+void mete__log_to(int fd);
+
 void mete__log_fields(enum mete__log_level level, const char *event, const struct mete__log_field *fields,
                       size_t field_count);
 
