@@ -12,7 +12,7 @@
 void mete__notify(const char *state);
 
 /* The inherited listening socket named in LISTEN_FDNAMES (or by its number, "0" the first); -1 when there is none.
- * LISTEN_PID must be this process. */
+ * LISTEN_PID must be this process.  Only stream sockets that listen count; all inherited ones are closed on exec. */
 int mete__notify_socket(const char *name);
 
 #endif
