@@ -26,7 +26,9 @@ void mete__tls_destroy(struct mete__tls *tls);
 /*
  * Takes cipher bytes from the peer; plain bytes are appended to plain and
  * cipher bytes to send (handshake, alerts) to cipher.  False when the connection is
- * broken or was closed by the peer: send cipher, then close.
+ * broken or was closed by the peer: send cipher, then close.  What a peer sent before
+ * it closed is in plain and may still be answered.  plain grows by at most len and
+ * one record of 16 KiB.
  */
 bool mete__tls_receive(struct mete__tls *tls, const char *bytes, size_t len, struct mete__out *plain,
                        struct mete__out *cipher);
