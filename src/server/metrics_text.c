@@ -88,7 +88,7 @@ static void write_own(const struct metric *metric, const struct mete__sums *sums
     outcomes(metric, NULL, sums->own, out);
 }
 
-/* Bucket i counts turns below 2^i us, so its upper bound is that; the last has none. */
+/* Bucket i counts decisions that took less than 2^i us, so its upper bound is that; the last has none. */
 static void write_latency(const struct metric *metric, const struct mete__sums *sums, struct mete__out *out)
 {
     uint64_t total = 0;
@@ -245,8 +245,8 @@ static const struct metric metrics[] = {
           "denied), failed_open and failed_closed (no decision could be made). Policies beyond 1023 share (other)."),
     PLAIN("mete_own_decisions_total", "counter", "outcome", write_own,
           "Decisions on limits that requests bring themselves, as CL.THROTTLE does, by outcome."),
-    PLAIN("mete_turn_seconds", "histogram", "", write_latency,
-          "Time from the first read of a loop's turn until its replies are written."),
+    PLAIN("mete_decision_seconds", "histogram", "", write_latency,
+          "Time from the first request of a batch until its replies are written, counted for each decision."),
     PLAIN("mete_connections", "gauge", "", write_open, "Connections open now."),
     COUNT("mete_connections_opened_total", CONNECTIONS_OPENED, "Connections accepted."),
     COUNT("mete_connections_closed_total", CONNECTIONS_CLOSED, "Connections closed, by either side."),

@@ -13,7 +13,7 @@
  * one heavy key in it has does not count towards the error of the others.  Keys
  * with more than 1/512 of the updates are found, but for the luck of their set.
  *
- * An added key touches two lines: the set's words, and the entry where its hash is
+ * An added key touches two lines: the set, and the entry where its hash is
  * compared (or, when it is new, its name written; names above 40 bytes take a
  * second one).  Keys are told apart by 64 bits of hash.
  *
@@ -26,6 +26,10 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/membarrier.h>
 
 #include "base/atomic.h"
 #include "base/hash.h"
@@ -34,12 +38,6 @@
 #define WAYS 8u
 #define SETS 64u
 #define ENTRIES (WAYS * SETS)
-
-/* A word is a count (48 bits; at 10^9 updates a second that is three days, and a
- * window is a minute) over a mark of 16 bits of the hash.  0: the way is empty. */
-#define MARK_BITS 16
-#define MARK_MASK ((UINT64_C(1) << MARK_BITS) - 1)
-#define COUNT_MAX (UINT64_MAX >> MARK_BITS)
 
 struct entry {
     uint64_t hash;
@@ -52,13 +50,21 @@ struct entry {
 
 _Static_assert(sizeof(struct entry) == 128, "two lines, the first with 40 bytes of the key");
 
+struct set {
+    _Alignas(64) uint32_t counts[WAYS]; /* 0: the way is empty */
+    uint16_t marks[WAYS];               /* of the hashes */
+};
+
+_Static_assert(sizeof(struct set) == 64, "one line");
+
 struct table {
-    _Alignas(64) uint64_t words[SETS][WAYS];
+    struct set sets[SETS];
     struct entry entries[SETS][WAYS];
 };
 
 struct mete__top_sketch {
-    _Alignas(64) uint32_t lock;
+    _Alignas(64) uint32_t is_busy; /* by the loop */
+    uint32_t is_read;
     uint32_t current;       /* the window that is written: 0 or 1 */
     uint64_t dropped;       /* written by the loop, read by any */
     struct table tables[4]; /* 2 * window + (allowed ? 1 : 0) */
@@ -67,16 +73,18 @@ struct mete__top_sketch {
 /* One for the process: loops agree on hashes, so that sketches can be merged. */
 static struct mete__secret secret;
 static bool secret_is_good;
+static bool has_membarrier;
 
-static void make_secret(void)
+static void prepare(void)
 {
+    has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
     secret_is_good = mete__os_random(secret.bytes, sizeof secret.bytes) == METE_OK;
 }
 
 bool mete__top_init(struct mete__top *top)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_secret);
+    pthread_once(&once, prepare);
     *top = (struct mete__top){.weight = 1};
     if (!secret_is_good || mete__os_random(&top->random, sizeof top->random) != METE_OK) {
         return false;
@@ -96,14 +104,51 @@ void mete__top_clear(struct mete__top *top)
     *top = (struct mete__top){0};
 }
 
-static bool try_lock(struct mete__top_sketch *sketch)
+/*
+ * The lock, after Dekker: each side says what it does, then looks what the other does.
+ * Between the two stands a full barrier.  The loop's would cost it 5 to 10 ns per
+ * sample, so where the system can, the reader has it run on all processors
+ * (membarrier(2)): then either the loop sees is_read, or the reader sees is_busy.
+ */
+METE_INLINE bool loop_enter(struct mete__top_sketch *sketch)
 {
-    return __atomic_exchange_n(&sketch->lock, 1, __ATOMIC_ACQUIRE) == 0;
+    if (has_membarrier) {
+        __atomic_store_n(&sketch->is_busy, 1, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    } else {
+        __atomic_exchange_n(&sketch->is_busy, 1, __ATOMIC_SEQ_CST);
+    }
+    if (__builtin_expect(__atomic_load_n(&sketch->is_read, __ATOMIC_SEQ_CST) == 0, 1)) {
+        return true;
+    }
+    __atomic_store_n(&sketch->is_busy, 0, __ATOMIC_RELEASE);
+    return false;
 }
 
-static void unlock(struct mete__top_sketch *sketch)
+static void loop_leave(struct mete__top_sketch *sketch)
 {
-    __atomic_store_n(&sketch->lock, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&sketch->is_busy, 0, __ATOMIC_RELEASE);
+}
+
+/* Readers take turns.  A loop is busy for some ns; longer only when its thread was stopped in between. */
+static pthread_mutex_t readers = PTHREAD_MUTEX_INITIALIZER;
+
+static void reader_enter(struct mete__top_sketch *sketch)
+{
+    pthread_mutex_lock(&readers);
+    __atomic_exchange_n(&sketch->is_read, 1, __ATOMIC_SEQ_CST);
+    if (has_membarrier) {
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+    }
+    while (__atomic_load_n(&sketch->is_busy, __ATOMIC_SEQ_CST) != 0) {
+        sched_yield();
+    }
+}
+
+static void reader_leave(struct mete__top_sketch *sketch)
+{
+    __atomic_store_n(&sketch->is_read, 0, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&readers);
 }
 
 static __attribute__((noinline)) uint64_t hash_long(const void *key, size_t key_len)
@@ -124,40 +169,53 @@ static size_t set_of(uint64_t hash)
 
 _Static_assert(SETS == 64, "set_of takes six bits");
 
-static uint64_t add_up(uint64_t count, uint64_t more)
+static uint16_t mark_of(uint64_t hash)
 {
-    return more > COUNT_MAX - count ? COUNT_MAX : count + more;
+    return (uint16_t)hash;
+}
+
+/* The lanes of 16 bits of four that are zero have their top bit set (and perhaps lanes above one
+ * that is: looked at once more by find). */
+static uint64_t zero_lanes(uint64_t lanes)
+{
+    return (lanes - UINT64_C(0x0001000100010001)) & ~lanes & UINT64_C(0x8000800080008000);
 }
 
 /* The way of the key, or WAYS. */
-static unsigned find(const struct table *table, size_t set, uint64_t hash)
+METE_INLINE unsigned find(const struct table *table, size_t at, uint64_t hash)
 {
-    const uint64_t *words = table->words[set];
-    unsigned hits = 0;
-#pragma GCC unroll 8
-    for (unsigned way = 0; way < WAYS; way++) {
-        hits |= (unsigned)((words[way] & MARK_MASK) == (hash & MARK_MASK)) << way;
-    }
-    for (; hits != 0; hits &= hits - 1) {
-        unsigned way = (unsigned)__builtin_ctz(hits);
-        if (words[way] > MARK_MASK && table->entries[set][way].hash == hash) {
-            return way;
+    const struct set *set = &table->sets[at];
+    uint64_t wanted = mark_of(hash) * UINT64_C(0x0001000100010001);
+    for (unsigned half = 0; half < 2; half++) {
+        uint64_t marks;
+        memcpy(&marks, &set->marks[4 * half], sizeof marks);
+        for (uint64_t hits = zero_lanes(marks ^ wanted); hits != 0; hits &= hits - 1) {
+            unsigned way = 4 * half + (unsigned)__builtin_ctzll(hits) / 16;
+            if (set->counts[way] != 0 && table->entries[at][way].hash == hash) {
+                return way;
+            }
         }
     }
     return WAYS;
 }
 
-/* Words compare as their counts do. */
-static unsigned smallest(const uint64_t *words)
+/* A way and, above it, its count. */
+static uint64_t ranked(const uint32_t counts[WAYS], unsigned way)
 {
-    unsigned least = 0;
-    uint64_t word = words[0];
-#pragma GCC unroll 8
-    for (unsigned way = 1; way < WAYS; way++) {
-        least = words[way] < word ? way : least;
-        word = words[way] < word ? words[way] : word;
-    }
-    return least;
+    return (uint64_t)counts[way] << 3 | way;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* By pairs, so that the comparisons do not wait for each other. */
+METE_INLINE unsigned smallest(const uint32_t counts[WAYS])
+{
+    uint64_t a = lesser(lesser(ranked(counts, 0), ranked(counts, 1)), lesser(ranked(counts, 2), ranked(counts, 3)));
+    uint64_t b = lesser(lesser(ranked(counts, 4), ranked(counts, 5)), lesser(ranked(counts, 6), ranked(counts, 7)));
+    return lesser(a, b) & (WAYS - 1);
 }
 
 /* Most keys are short; a call of memcpy costs more than they do. */
@@ -186,19 +244,39 @@ static void name_entry(struct entry *entry, uint64_t hash, uint32_t policy_place
     copy_key(entry->key, key, key_len < METE__TOP_KEY_MAX ? key_len : METE__TOP_KEY_MAX);
 }
 
-static void add(struct table *table, uint64_t hash, uint32_t policy_place, const void *key, size_t key_len,
-                uint64_t weight)
+/* False when the count does not fit: then nothing was changed. */
+METE_INLINE bool add(struct table *table, uint64_t hash, uint32_t policy_place, const void *key, size_t key_len,
+                     uint32_t weight)
 {
-    size_t set = set_of(hash);
-    uint64_t *words = table->words[set];
-    unsigned way = find(table, set, hash);
-    if (way == WAYS) {
-        way = smallest(words);
-        struct entry *entry = &table->entries[set][way];
-        entry->error = words[way] >> MARK_BITS;
+    size_t at = set_of(hash);
+    struct set *set = &table->sets[at];
+    unsigned way = find(table, at, hash);
+    bool is_new = way == WAYS;
+    way = is_new ? smallest(set->counts) : way;
+    if (__builtin_expect(set->counts[way] > UINT32_MAX - weight, 0)) {
+        return false;
+    }
+    if (is_new) {
+        struct entry *entry = &table->entries[at][way];
+        entry->error = set->counts[way];
+        set->marks[way] = mark_of(hash);
         name_entry(entry, hash, policy_place, key, key_len);
     }
-    words[way] = add_up(words[way] >> MARK_BITS, weight) << MARK_BITS | (hash & MARK_MASK);
+    set->counts[way] += weight;
+    return true;
+}
+
+static struct table *table_of(struct mete__top_sketch *sketch, bool allowed)
+{
+    return &sketch->tables[2 * sketch->current + (allowed ? 1 : 0)];
+}
+
+/* The older window is emptied and becomes the current one. */
+static void next_window(struct mete__top_sketch *sketch)
+{
+    sketch->current ^= 1;
+    memset(table_of(sketch, false)->sets, 0, sizeof sketch->tables[0].sets);
+    memset(table_of(sketch, true)->sets, 0, sizeof sketch->tables[0].sets);
 }
 
 void mete__top_add(struct mete__top *top, uint32_t policy_place, const void *key, size_t key_len, bool allowed,
@@ -206,36 +284,36 @@ void mete__top_add(struct mete__top *top, uint32_t policy_place, const void *key
 {
     struct mete__top_sketch *sketch = top->sketch;
     uint64_t hash = hash_of(policy_place, key, key_len);
-    if (weight == 0) {
+    uint32_t more = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+    if (more == 0) {
         return;
     }
-    if (!try_lock(sketch)) {
+    if (!loop_enter(sketch)) {
         __atomic_store_n(&sketch->dropped, sketch->dropped + 1, __ATOMIC_RELAXED);
         return;
     }
-    add(&sketch->tables[2 * sketch->current + (allowed ? 1 : 0)], hash, policy_place, key, key_len, weight);
-    unlock(sketch);
+    while (!add(table_of(sketch, allowed), hash, policy_place, key, key_len, more)) {
+        next_window(sketch); /* 4 * 10^9 of one key in one window: it ends early */
+    }
+    loop_leave(sketch);
 }
 
-/* The older window ends and becomes the current one.  When it is being read: next turn. */
+/* When it is being read: next turn. */
 void mete__top_rotate(struct mete__top *top, uint64_t now_ms)
 {
     struct mete__top_sketch *sketch = top->sketch;
-    if (!try_lock(sketch)) {
+    if (!loop_enter(sketch)) {
         return;
     }
-    if (top->rotated_ms != 0) {
-        /* After a silence of two windows the current one is as old as the other. */
-        bool both = now_ms - top->rotated_ms >= 2 * UINT64_C(1) * METE__TOP_WINDOW_MS;
-        sketch->current ^= 1;
-        for (size_t i = 0; i < 4; i++) {
-            if (both || i / 2 == sketch->current) {
-                memset(sketch->tables[i].words, 0, sizeof sketch->tables[i].words);
-            }
-        }
+    bool is_first = top->rotated_ms == 0;
+    if (!is_first) {
+        next_window(sketch);
+    }
+    if (!is_first && now_ms - top->rotated_ms >= 2 * (uint64_t)METE__TOP_WINDOW_MS) {
+        next_window(sketch); /* after a silence what was current is as old as the other */
     }
     top->rotated_ms = now_ms;
-    unlock(sketch);
+    loop_leave(sketch);
 }
 
 uint64_t mete__top_dropped(const struct mete__top *top)
@@ -258,19 +336,14 @@ struct merge {
     size_t sources;
 };
 
-/* What a key that is not there may have had. */
-static uint64_t smallest_count(const uint64_t *words)
-{
-    return words[smallest(words)] >> MARK_BITS;
-}
-
 static void collect(struct merge *merge, const struct table *table)
 {
     for (size_t set = 0; set < SETS; set++) {
-        merge->smallest[merge->sources][set] = smallest_count(table->words[set]);
+        const uint32_t *counts = table->sets[set].counts;
+        merge->smallest[merge->sources][set] = counts[smallest(counts)]; /* what a key that is absent may have had */
         for (size_t way = 0; way < WAYS; way++) {
             const struct entry *entry = &table->entries[set][way];
-            if (table->words[set][way] == 0) {
+            if (counts[way] == 0) {
                 continue;
             }
             struct candidate *candidate = &merge->candidates[merge->count++];
@@ -278,7 +351,7 @@ static void collect(struct merge *merge, const struct table *table)
             candidate->source = (uint32_t)merge->sources;
             candidate->entry.policy_place = entry->policy_place;
             candidate->entry.key_len = entry->key_len;
-            candidate->entry.count = table->words[set][way] >> MARK_BITS;
+            candidate->entry.count = counts[way];
             candidate->entry.error = entry->error;
             memcpy(candidate->entry.key, entry->key, METE__TOP_KEY_MAX);
         }
@@ -286,21 +359,13 @@ static void collect(struct merge *merge, const struct table *table)
     merge->sources++;
 }
 
-/* A loop holds its own lock for some ns; longer only when its thread was stopped in between. */
-static void lock_for_reading(struct mete__top_sketch *sketch)
-{
-    while (!try_lock(sketch)) {
-        sched_yield();
-    }
-}
-
-/* Both windows, copied together: the lock is held for some microseconds. */
+/* Both windows, copied together: the loop is locked out for some microseconds. */
 static void read_sketch(struct merge *merge, struct mete__top_sketch *sketch, bool allowed, struct table *copies)
 {
-    lock_for_reading(sketch);
+    reader_enter(sketch);
     memcpy(&copies[0], &sketch->tables[allowed ? 1 : 0], sizeof copies[0]);
     memcpy(&copies[1], &sketch->tables[allowed ? 3 : 2], sizeof copies[1]);
-    unlock(sketch);
+    reader_leave(sketch);
     collect(merge, &copies[0]);
     collect(merge, &copies[1]);
 }
