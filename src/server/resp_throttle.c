@@ -147,6 +147,20 @@ static struct mete__own_cached *cached(struct mete__loop *loop, const struct own
     return &loop->own_cache.of[mixed >> 32 & (METE__OWN_CACHE_SIZE - 1)];
 }
 
+/* The library names the fields of a limit; the command calls two of them otherwise. */
+static void refuse_limit(struct mete__conn *conn, const char *why)
+{
+    static const char *const names[][2] = {{"burst:", "max_burst:"}, {"count:", "count_per_period:"}};
+    mete__conn_settle(conn);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strncmp(why, names[i][0], strlen(names[i][0])) == 0) {
+            mete__resp_error(&conn->out, "ERR %s%s", names[i][1], why + strlen(names[i][0]));
+            return;
+        }
+    }
+    mete__resp_error(&conn->out, "ERR %s", why);
+}
+
 static mete_limiter *limiter_of(struct mete__conn *conn, const struct own *own)
 {
     char why[256];
@@ -159,8 +173,7 @@ static mete_limiter *limiter_of(struct mete__conn *conn, const struct own *own)
     mete_status status = mete__engine_own_limit(conn->loop->server->engine, own->capacity, own->count, own->period_ns,
                                                 &limiter, why, sizeof why);
     if (status != METE_OK) {
-        mete__conn_settle(conn);
-        mete__resp_error(&conn->out, "ERR %s", why);
+        refuse_limit(conn, why);
         return NULL;
     }
     *entry = (struct mete__own_cached){own->capacity, own->count, own->period_ns, limiter};
