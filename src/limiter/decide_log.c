@@ -29,7 +29,7 @@ static uint64_t settled_drop_ns(const struct mete__log_view *view, const struct 
     uint64_t drop_ns = 0;
     uint64_t index = mete__history_index(history, view->cell_seen.lo & METE__SCALE_MASK);
     for (uint64_t i = index; i < history->count; i++) {
-        uint64_t settled_ns = mete__history_settled_ns(history, i, now_ns);
+        uint64_t settled_ns = mete__max_u64(mete__history_settled_ns(history, i, now_ns), view->state.last_ns);
         uint64_t period_ns = history->changes[i].before->profile.scale.period;
         drop_ns = mete__max_u64(drop_ns, mete__log_drop_before_ns(period_ns, settled_ns));
     }
