@@ -74,11 +74,13 @@ size_t mete__time_words(uint64_t time_ns, char *text, size_t size)
     char fraction[16] = "";
     gmtime_r(&seconds, &tm);
     strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &tm);
-    if (time_ns % SECOND_NS != 0) {
-        size_t len = (size_t)snprintf(fraction, sizeof(fraction), ".%09u", (unsigned)(time_ns % SECOND_NS));
-        while (fraction[len - 1] == '0') {
-            fraction[--len] = '\0';
+    unsigned nanoseconds = (unsigned)(time_ns % SECOND_NS);
+    if (nanoseconds != 0) {
+        int digits = 9;
+        for (; nanoseconds % 10 == 0; nanoseconds /= 10) {
+            digits--;
         }
+        snprintf(fraction, sizeof(fraction), ".%0*u", digits, nanoseconds);
     }
     return (size_t)snprintf(text, size, "%s%sZ", whole, fraction);
 }
