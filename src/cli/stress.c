@@ -21,7 +21,7 @@
 #include "cli/stress_report.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-#define CONCLUSIVE_MIN 100u         /* fewer say too little, whatever was asked for */
+#define CONCLUSIVE_MIN 100u         /* fewer say too little, so fewer are not asked for */
 #define INCONCLUSIVE_IN_A_ROW 1000u /* so many, and no round will ever be short enough */
 #define TURNS_BETWEEN_LOOKS 128u    /* of waiting, between looks at what may have gone wrong */
 #define PATIENCE_FACTOR 10u         /* a run may take this many times what was asked for ... */
@@ -156,7 +156,6 @@ static bool play(struct run *run)
 {
     const struct options *options = &run->options;
     struct mete__stress_result *result = &run->result;
-    uint64_t wanted = options->rounds > CONCLUSIVE_MIN ? options->rounds : CONCLUSIVE_MIN;
     uint64_t patience_ns = (options->seconds * PATIENCE_FACTOR + PATIENCE_S) * NS_PER_S;
     uint64_t inconclusive_in_a_row = 0;
     uint64_t start_ns = now_ns();
@@ -165,7 +164,7 @@ static bool play(struct run *run)
     }
     start_ns = now_ns();
     while (interrupted == 0 && inconclusive_in_a_row < INCONCLUSIVE_IN_A_ROW && result->elapsed_ns < patience_ns &&
-           (result->conclusive < wanted || result->elapsed_ns < options->seconds * NS_PER_S)) {
+           (result->conclusive < options->rounds || result->elapsed_ns < options->seconds * NS_PER_S)) {
         bool conclusive = false;
         if (!play_round(run, &conclusive)) {
             return false;
@@ -337,8 +336,8 @@ static enum mete__args_result parse(int argc, char **argv, struct options *optio
         {"burst", "N", "units that must pass in each round (default 1000)", METE__ARG_U64, &options->burst, 1,
          1000000000},
         {"rate", "N/PERIOD", "how fast units come back (default 1/s)", METE__ARG_TEXT, &options->rate, 0, 0},
-        {"rounds", "N", "conclusive rounds, at least 100 (default 400)", METE__ARG_U64, &options->rounds, 1,
-         1000000000},
+        {"rounds", "N", "conclusive rounds, at least 100 (default 400)", METE__ARG_U64, &options->rounds,
+         CONCLUSIVE_MIN, 1000000000},
         {"seconds", "N", "go on for at least so long (default 10)", METE__ARG_U64, &options->seconds, 0, 86400},
         {"mode", "MODE", "threads (default), processes, or mixed:\nprocesses of 4 threads", METE__ARG_TEXT,
          &options->mode, 0, 0},

@@ -148,6 +148,7 @@ class Errors(unittest.TestCase):
         self.refused(2, "--callers", "--callers", "0")
         self.refused(2, "--callers", "--callers", "1025")
         self.refused(2, "--burst", "--burst", "0")
+        self.refused(2, "--rounds: 99 is outside 100..", "--rounds", "99")
         self.refused(2, "--rate", "--rate", "1/fortnight")
         self.refused(2, "--rate", "--rate", "0/s")
         self.refused(2, "--rate", "--algorithm", "fixed_window", "--rate", "1/month calendar")
