@@ -10,7 +10,7 @@ struct member {
     struct mete__text number;
 };
 
-static bool find_member(const json_t *row, struct mete__text line, const char *path, struct member *out);
+static bool find_field(struct mete__json_field *field, const json_t *row, struct mete__text line, struct member *out);
 static bool text_of(const struct member *member, struct mete__text *out);
 
 enum mete__reason mete__json_read(struct mete__json *json, struct mete__text line, struct mete__record *out)
@@ -27,12 +27,12 @@ enum mete__reason mete__json_read(struct mete__json *json, struct mete__text lin
     }
     struct member member;
     struct mete__text key = {"", ""};
-    if (json->key != NULL &&
-        (!find_member(json->row, line, json->key, &member) || !text_of(&member, &key) || mete__text_is_empty(&key))) {
+    if (json->key.name != NULL &&
+        (!find_field(&json->key, json->row, line, &member) || !text_of(&member, &key) || mete__text_is_empty(&key))) {
         return METE__REASON_NO_KEY;
     }
     struct mete__text text;
-    if (!find_member(json->row, line, json->time, &member)) {
+    if (!find_field(&json->time, json->row, line, &member)) {
         return METE__REASON_NO_TIME;
     }
     if (!text_of(&member, &text)) {
@@ -44,8 +44,8 @@ enum mete__reason mete__json_read(struct mete__json *json, struct mete__text lin
         return reason;
     }
     uint64_t cost = 1;
-    if (json->cost != NULL) {
-        if (!find_member(json->row, line, json->cost, &member)) {
+    if (json->cost.name != NULL) {
+        if (!find_field(&json->cost, json->row, line, &member)) {
             return METE__REASON_NO_COST;
         }
         if (!text_of(&member, &text) || mete__cost_read(text.at, mete__text_len(&text), &cost) != METE__REASON_NONE) {
@@ -174,9 +174,17 @@ static bool find_member(const json_t *row, struct mete__text line, const char *p
     return true;
 }
 
+static bool find_field(struct mete__json_field *field, const json_t *row, struct mete__text line, struct member *out)
+{
+    bool found = find_member(row, line, field->name, out);
+    field->found = field->found || found;
+    field->missed = field->missed || !found;
+    return found;
+}
+
 void mete__json_init(struct mete__json *json, const char *key, const char *time, const char *cost)
 {
-    *json = (struct mete__json){key, time, cost, NULL};
+    *json = (struct mete__json){.key.name = key, .time.name = time, .cost.name = cost};
 }
 
 void mete__json_clear(struct mete__json *json)

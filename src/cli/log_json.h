@@ -16,11 +16,17 @@
 #include "base/text.h"
 #include "cli/log_record.h"
 
+struct mete__json_field {
+    const char *name; /* NULL: not asked for */
+    bool found;       /* some line had it */
+    bool missed;      /* some line had not */
+};
+
 struct mete__json {
-    const char *key; /* NULL: one key for all */
-    const char *time;
-    const char *cost; /* NULL: 1 */
-    json_t *row;      /* the line read last; the record's key may point into it */
+    struct mete__json_field key; /* NULL: one key for all */
+    struct mete__json_field time;
+    struct mete__json_field cost; /* NULL: 1 */
+    json_t *row;                  /* the line read last; the record's key may point into it */
 };
 
 /* The names must outlive *json. */

@@ -69,6 +69,28 @@ void mete__reader_close(struct mete__reader *reader)
     }
 }
 
+const char *mete__reader_absent_option(const struct mete__reader *reader, const struct mete__log_wish *wish,
+                                       const char **name)
+{
+    if (reader->format != METE__FORMAT_JSON) {
+        return NULL;
+    }
+    const struct mete__json *json = &reader->as.json;
+    const struct {
+        const char *option;
+        const char *wish;
+        const struct mete__json_field *field;
+    } rows[] = {
+        {"--key", wish->key, &json->key}, {"--time", wish->time, &json->time}, {"--cost", wish->cost, &json->cost}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].wish != NULL && rows[i].field->missed && !rows[i].field->found) {
+            *name = rows[i].field->name;
+            return rows[i].option;
+        }
+    }
+    return NULL;
+}
+
 /* --- fields of a format ------------------------------------------------- */
 
 /* Finds the option's field, which must be one that this format has. */

@@ -68,6 +68,12 @@ void mete__reader_close(struct mete__reader *reader);
 /* Reads one line; not for the header, and not before the format is known. */
 enum mete__reason mete__reader_read(struct mete__reader *reader, struct mete__text line, struct mete__record *out);
 
+/* The option of the wish that names a field which no line read so far had, so
+ * that all were skipped; NULL when there is none.  Only JSON lines have one:
+ * for the other formats mete__reader_open has looked. */
+const char *mete__reader_absent_option(const struct mete__reader *reader, const struct mete__log_wish *wish,
+                                       const char **name);
+
 const char *mete__format_name(enum mete__format format);
 bool mete__format_find(const char *name, enum mete__format *out);
 

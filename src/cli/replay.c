@@ -55,7 +55,8 @@ int mete__cli_replay(int argc, char **argv)
                  "a JSON object inside another is named with a dot, as request.remote_ip.\n"
                  "\n"
                  "A line that is not a request is skipped and counted with its reason; the exit code\n"
-                 "stays 0.  It is 3 when a file cannot be read to its end.",
+                 "stays 0.  It is 3 when a file cannot be read to its end, and when no JSON line has the\n"
+                 "field that an option names.  Several files are given oldest first.",
         .table = table,
         .table_count = sizeof(table) / sizeof(table[0]),
         .operands_min = 1,

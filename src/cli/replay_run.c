@@ -117,17 +117,36 @@ static enum mete__exit print_report(struct run *run)
 
 /* --- one file ----------------------------------------------------------- */
 
-/* Tells what ends this file early. */
-static void tell_error(struct run *run, const char *sentence)
+/* Tells what is wrong with this file; where is "" for all of it. */
+static void tell_fault(struct run *run, const char *where, const char *sentence)
 {
     struct mete__replay_file *file = &run->report.files[run->file_at];
     run->failed = true;
     snprintf(file->error, sizeof(file->error), "%s", sentence);
     mete__progress_end(&run->progress);
-    if (file->lines > 0) {
-        mete__cli_error(METE__REPLAY_COMMAND, "%s: after line %" PRIu64 ": %s", file->name, file->lines, sentence);
-    } else {
-        mete__cli_error(METE__REPLAY_COMMAND, "%s: %s", file->name, sentence);
+    mete__cli_error(METE__REPLAY_COMMAND, "%s: %s%s", file->name, where, sentence);
+}
+
+/* Tells what ends this file early. */
+static void tell_error(struct run *run, const char *sentence)
+{
+    char where[48] = "";
+    uint64_t lines = run->report.files[run->file_at].lines;
+    if (lines > 0) {
+        snprintf(where, sizeof(where), "after line %" PRIu64 ": ", lines);
+    }
+    tell_fault(run, where, sentence);
+}
+
+/* Tells when all lines were skipped for want of a field that an option names. */
+static void look_for_absent_field(struct run *run)
+{
+    const char *field = NULL;
+    const char *option = mete__reader_absent_option(&run->reader, &run->job->wish, &field);
+    if (option != NULL) {
+        char text[METE__REPLAY_ERROR_SIZE];
+        snprintf(text, sizeof(text), "%s: no line has a field '%s', so all were skipped", option, field);
+        tell_fault(run, "", text);
     }
 }
 
@@ -171,6 +190,9 @@ static enum mete__exit run_file(struct run *run)
         result = run_lines(run);
         mete__reader_close(&run->reader);
     } else if (opened == METE__READER_BAD_WISH) {
+        if (result == METE__EXIT_OK && run->input.error[0] == '\0') {
+            look_for_absent_field(run);
+        }
         result = METE__EXIT_USAGE;
     }
     if (run->input.error[0] != '\0') {

@@ -88,6 +88,28 @@ class Usage(Case):
         self.refused(2, f"{table}: --cost: there is no field 'size' in the header: 'time', 'ip'", table, "--limit",
                      "1/s", "--cost", "size")
 
+    def test_a_field_that_no_json_line_has(self):
+        rows = self.file(b'not JSON\n{"time": 1, "ip": "a", "in": {"a": 1}}\n{"time": 2, "ip": "b"}\n', "rows.json")
+        log = self.file(line())
+        for option, field in (("--key", "user"), ("--key", "in.b"), ("--time", "when"), ("--cost", "size")):
+            sentence = f"{option}: no line has a field '{field}', so all were skipped"
+            code, out, err = self.run_replay(rows, "--limit", "1/s", option, field, "--json")
+            self.assertEqual((code, err), (3, f"mete replay: {rows}: {sentence}\n"))
+            report = json.loads(out)
+            self.assertEqual((report["requests"], report["skipped"]), (0, 3))
+            self.assertEqual(report["files"][0]["error"], sentence)
+            self.assertEqual(self.run_replay(rows, "--limit", "1/s", option, field, "--quiet")[::2], (code, err))
+        # The other files are read; a field that one line has is there.
+        code, out, err = self.run_replay(rows, log, "--limit", "1/s", "--key", "user", "--json")
+        self.assertEqual((code, json.loads(out)["requests"]), (3, 1))
+        for option, field in (("--key", "in.a"), ("--cost", "in.a"), ("--time", "in.a")):
+            self.assertEqual(self.report(rows, "--limit", "1/s", option, field)["requests"], 1, option)
+        # Nor is a field absent that is empty everywhere, or when no line is an object.
+        nobody = self.file(b'{"time": 1, "user": ""}\n{"time": 2, "user": null}\n', "nobody.json")
+        self.assertEqual(self.totals(nobody, "--limit", "1/s", "--key", "user"), (0, 0, 0, 2, 0))
+        self.assertEqual(self.totals(self.file(b"x\n" * 3), "--limit", "1/s", "--key", "a", "--time", "b", "--format",
+                                     "json"), (0, 0, 0, 3, 0))
+
 
 class Files(Case):
     def test_files_that_cannot_be_opened(self):

@@ -19,7 +19,7 @@ static char scratch[65536];
 
 static void check_key(const struct mete__json *json, const struct mete__record *record)
 {
-    const json_t *value = json->key != NULL ? json_object_get(json->row, json->key) : NULL;
+    const json_t *value = json->key.name != NULL ? json_object_get(json->row, json->key.name) : NULL;
     if (json_is_string(value)) {
         METE_ASSERT(record->key == json_string_value(value) && record->key_len == json_string_length(value));
     } else if (json_is_number(value)) {
