@@ -120,15 +120,31 @@ void mete__lines_unextend(struct mete__lines *lines)
     lines->lines_joined = 0;
 }
 
+/* Takes the line that comes next when it is empty and its end is in the buffer. */
+static bool take_empty(struct mete__lines *lines)
+{
+    const char *next = lines->buffer + lines->next_at;
+    size_t left = lines->end - lines->next_at;
+    size_t len = left > 1 && next[0] == '\r' && next[1] == '\n' ? 2 : left > 0 && next[0] == '\n' ? 1 : 0;
+    lines->next_at += len;
+    lines->line_at = lines->next_at;
+    lines->number += len > 0;
+    return len > 0;
+}
+
 struct mete__text mete__lines_peek(struct mete__lines *lines)
 {
+    static const char mark[] = "\xef\xbb\xbf";
     while (lines->end < METE__INPUT_BLOCK && fill(lines)) {
     }
-    static const char mark[] = "\xef\xbb\xbf";
     if (lines->end >= 3 && memcmp(lines->buffer, mark, 3) == 0) {
         lines->line_at = 3;
         lines->next_at = 3;
     }
+    do {
+        while (take_empty(lines)) {
+        }
+    } while (lines->end - lines->next_at < METE__INPUT_BLOCK && fill(lines));
     return mete__text_of(lines->buffer + lines->next_at, lines->end - lines->next_at);
 }
 

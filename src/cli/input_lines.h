@@ -40,8 +40,9 @@ void mete__lines_clear(struct mete__lines *lines);
 /* Begins with a new input.  The buffer is used again. */
 void mete__lines_start(struct mete__lines *lines, struct mete__input *input);
 
-/* The first bytes of the input, before any line was read: at least a block,
- * unless the input is shorter.  A byte order mark of UTF-8 is dropped. */
+/* The first bytes of the input that hold anything, before any line was read: at
+ * least a block, unless the input is shorter.  A byte order mark of UTF-8 and
+ * the empty lines before them are dropped; number is how many those were. */
 struct mete__text mete__lines_peek(struct mete__lines *lines);
 
 /* The next line, without "\n" or "\r\n".  It stays valid until the next call. */

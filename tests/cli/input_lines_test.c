@@ -109,6 +109,41 @@ static void a_byte_order_mark_is_dropped(void **state)
     stop(&fixture);
 }
 
+/* Empty lines, fewer or more than the buffer holds, then `text` as line count + 1. */
+static void try_empty_lines(size_t count, const char *end, const char *text)
+{
+    struct fixture fixture;
+    size_t end_len = strlen(end);
+    char *bytes = malloc(count * end_len + strlen(text) + 1);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(bytes + i * end_len, end, end_len);
+    }
+    strcpy(bytes + count * end_len, text);
+    start(&fixture, bytes, count * end_len + strlen(text));
+    struct mete__text sample = mete__lines_peek(&fixture.lines);
+    assert_int_equal(mete__text_len(&sample), strlen(text));
+    assert_int_equal(fixture.lines.number, count);
+    if (*text != '\0') {
+        expect_line(&fixture, text, count + 1);
+    }
+    expect_end(&fixture);
+    stop(&fixture);
+    free(bytes);
+}
+
+static void a_look_ahead_passes_over_empty_lines(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {
+        0, 1, 2, METE__INPUT_BLOCK - 1, METE__INPUT_BLOCK, METE__INPUT_BLOCK + 1, 5 * METE__INPUT_BLOCK};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        try_empty_lines(counts[i], "\n", "text");
+        try_empty_lines(counts[i], "\r\n", "text");
+        try_empty_lines(counts[i], "\n", "");
+    }
+}
+
 /* A line of `len` bytes with this line end, and one after it. */
 static void try_long_line(size_t len, const char *end, bool fits)
 {
@@ -244,10 +279,15 @@ static void lines_across_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_input_has_no_lines),  cmocka_unit_test(line_ends),
-        cmocka_unit_test(a_byte_order_mark_is_dropped), cmocka_unit_test(the_longest_line_and_one_byte_more),
-        cmocka_unit_test(a_long_line_may_be_the_last),  cmocka_unit_test(lines_are_joined_and_taken_apart),
-        cmocka_unit_test(joining_is_bounded),           cmocka_unit_test(lines_across_blocks),
+        cmocka_unit_test(an_empty_input_has_no_lines),
+        cmocka_unit_test(line_ends),
+        cmocka_unit_test(a_look_ahead_passes_over_empty_lines),
+        cmocka_unit_test(a_byte_order_mark_is_dropped),
+        cmocka_unit_test(the_longest_line_and_one_byte_more),
+        cmocka_unit_test(a_long_line_may_be_the_last),
+        cmocka_unit_test(lines_are_joined_and_taken_apart),
+        cmocka_unit_test(joining_is_bounded),
+        cmocka_unit_test(lines_across_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
