@@ -43,7 +43,7 @@ int mete__cli_replay(int argc, char **argv)
          UINT64_C(1000000000)},
         {"top", "N", "worst keys listed (default: 10)", METE__ARG_U64, &options.top, 0, 100000},
         {"json", NULL, "print one JSON object", METE__ARG_FLAG, &options.json, 0, 0},
-        {"quiet", NULL, "print the totals alone, and no progress", METE__ARG_FLAG, &options.quiet, 0, 0},
+        {"quiet", NULL, "print the totals and notes alone, and no progress", METE__ARG_FLAG, &options.quiet, 0, 0},
     };
     const struct mete__args args = {
         .command = COMMAND,

@@ -46,14 +46,15 @@ static json_t *totals_json(const struct mete__report *report)
 {
     const struct mete__replay_counts *counts = &report->decider->counts;
     const struct mete__keys *keys = &report->decider->keys;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* in this order */
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* in this order */
                      "requests", integer(counts->requests), "allowed", integer(counts->allowed), "denied",
-                     integer(counts->denied), "skipped", integer(mete__report_skipped(report)), "keys",
-                     integer(keys->count), "keys_complete", !keys->full, "requests_of_other_keys",
-                     integer(counts->unnamed), "keys_evicted", integer(report->stats.keys_evicted), "units_allowed",
-                     integer(counts->units_allowed), "units_denied", integer(counts->units_denied), "denied_forever",
-                     integer(counts->never), "steps_back", integer(counts->steps_back), "step_back_max_ns",
-                     integer(counts->step_back_max_ns));
+                     integer(counts->denied), "skipped", integer(mete__report_skipped(report)), "empty_lines",
+                     integer(mete__report_empty(report)), "keys", integer(keys->count), "keys_complete", !keys->full,
+                     "requests_of_other_keys", integer(counts->unnamed), "keys_evicted",
+                     integer(report->stats.keys_evicted), "units_allowed", integer(counts->units_allowed),
+                     "units_denied", integer(counts->units_denied), "denied_forever", integer(counts->never),
+                     "steps_back", integer(counts->steps_back), "step_back_max_ns", integer(counts->step_back_max_ns),
+                     "files_out_of_order", integer(mete__report_disorder(report).count));
 }
 
 /* Text from outside: as it is when it is UTF-8, else escaped. */
@@ -80,18 +81,26 @@ static json_t *field_json(const char *name)
     return name == NULL || name[0] == '\0' ? json_null() : text_json(name, strlen(name));
 }
 
+/* "unknown" when the file could not be read as any. */
+static const char *format_of_one(const struct mete__replay_file *file)
+{
+    if (file->format == METE__FORMAT_AUTO) {
+        return file->error[0] != '\0' ? "unknown" : "empty";
+    }
+    return mete__format_name(file->format);
+}
+
 static json_t *files_json(const struct mete__report *report)
 {
     json_t *files = json_array();
     for (size_t i = 0; i < report->file_count; i++) {
         const struct mete__replay_file *file = &report->files[i];
-        json_t *one =
-            json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:s?}", /* in this order */
-                      "name", text_json(file->name, strlen(file->name)), "format",
-                      file->format == METE__FORMAT_AUTO ? "empty" : mete__format_name(file->format), "gzip", file->gzip,
-                      "key", field_json(file->key_name), "time", field_json(file->time_name), "cost",
-                      field_json(report->cost_name), "lines", integer(file->lines), "requests", integer(file->requests),
-                      "skipped", integer(file->skipped), "error", file->error[0] != '\0' ? file->error : NULL);
+        json_t *one = json_pack(
+            "{s:o, s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s?}", /* in this order */
+            "name", text_json(file->name, strlen(file->name)), "format", format_of_one(file), "gzip", file->gzip, "key",
+            field_json(file->key_name), "time", field_json(file->time_name), "cost", field_json(report->cost_name),
+            "lines", integer(file->lines), "requests", integer(file->requests), "skipped", integer(file->skipped),
+            "empty", integer(file->empty), "error", file->error[0] != '\0' ? file->error : NULL);
         if (json_array_append_new(files, one) != 0) {
             json_decref(files);
             return NULL;
@@ -181,16 +190,18 @@ static json_t *worst_json(const struct mete__report *report)
     return rows;
 }
 
-/* The format of the files that are not empty; "mixed" when they differ. */
+/* The format of the files that were read and are not empty; "mixed" when they differ. */
 static const char *format_of_all(const struct mete__report *report)
 {
     enum mete__format format = METE__FORMAT_AUTO;
+    const char *none = "empty";
     for (size_t i = 0; i < report->file_count; i++) {
         enum mete__format one = report->files[i].format;
         if (format != METE__FORMAT_AUTO && one != METE__FORMAT_AUTO && one != format) {
             return "mixed";
         }
         format = one != METE__FORMAT_AUTO ? one : format;
+        none = report->files[i].error[0] != '\0' ? "unknown" : none;
     }
-    return format == METE__FORMAT_AUTO ? "empty" : mete__format_name(format);
+    return format == METE__FORMAT_AUTO ? none : mete__format_name(format);
 }

@@ -16,7 +16,7 @@ static void print_files(const struct mete__report *report);
 static void print_limits(const struct mete__report *report);
 static void print_totals(const struct mete__report *report);
 static void print_skips(const struct mete__report *report);
-static void print_keys(const struct mete__report *report);
+static void print_notes(const struct mete__report *report);
 static bool print_worst(const struct mete__report *report);
 
 bool mete__report_print(const struct mete__report *report)
@@ -27,12 +27,11 @@ bool mete__report_print(const struct mete__report *report)
         printf("\n");
     }
     print_totals(report);
-    if (report->quiet) {
-        return true;
+    if (!report->quiet) {
+        print_skips(report);
     }
-    print_skips(report);
-    print_keys(report);
-    return print_worst(report);
+    print_notes(report);
+    return report->quiet || print_worst(report);
 }
 
 void mete__report_skip(struct mete__report *report, enum mete__reason reason, size_t file, uint64_t line)
@@ -54,11 +53,44 @@ uint64_t mete__report_skipped(const struct mete__report *report)
     return skipped;
 }
 
+uint64_t mete__report_empty(const struct mete__report *report)
+{
+    uint64_t empty = 0;
+    for (size_t i = 0; i < report->file_count; i++) {
+        empty += report->files[i].empty;
+    }
+    return empty;
+}
+
+struct mete__disorder mete__report_disorder(const struct mete__report *report)
+{
+    struct mete__disorder disorder = {0, NULL, NULL};
+    const struct mete__replay_file *latest = NULL;
+    for (size_t i = 0; i < report->file_count; i++) {
+        const struct mete__replay_file *file = &report->files[i];
+        if (file->requests == 0) {
+            continue;
+        }
+        if (latest != NULL && file->first_ns < latest->last_ns && disorder.count++ == 0) {
+            disorder.file = file;
+            disorder.before = latest;
+        }
+        latest = latest == NULL || file->last_ns > latest->last_ns ? file : latest;
+    }
+    return disorder;
+}
+
+static const char *name_of(const struct mete__replay_file *file)
+{
+    return strcmp(file->name, "-") == 0 ? "standard input" : file->name;
+}
+
 static void print_file(const struct mete__replay_file *file)
 {
-    const char *name = strcmp(file->name, "-") == 0 ? "standard input" : file->name;
+    const char *name = name_of(file);
     if (file->format == METE__FORMAT_AUTO) {
-        printf("%s: empty: it holds no requests\n", name);
+        /* What went wrong was told on standard error. */
+        printf("%s: %s\n", name, file->error[0] != '\0' ? "not read" : "empty: it holds no requests");
         return;
     }
     printf("%s: %s%s, %" PRIu64 " lines; ", name, mete__format_name(file->format), file->gzip ? " in gzip" : "",
@@ -129,13 +161,15 @@ static void print_totals(const struct mete__report *report)
     if (report->cost_name != NULL) {
         printf("units     %" PRIu64 " allowed, %" PRIu64 " denied\n", counts->units_allowed, counts->units_denied);
     }
-    printf("skipped   %" PRIu64 " lines\n", mete__report_skipped(report));
+    printf("skipped   %" PRIu64 " lines", mete__report_skipped(report));
+    uint64_t empty = mete__report_empty(report);
+    if (empty > 0) {
+        printf(", and %" PRIu64 " empty", empty);
+    }
+    printf("\n");
     printf("keys      %s%zu\n", report->decider->keys.full ? "more than " : "", report->decider->keys.count);
     if (counts->requests > 0) {
         print_span(counts);
-    }
-    if (counts->never > 0) {
-        printf("note: requests that cost more than the limit ever lets pass: %" PRIu64 "\n", counts->never);
     }
 }
 
@@ -158,8 +192,34 @@ static void print_skips(const struct mete__report *report)
     }
 }
 
-static void print_keys(const struct mete__report *report)
+static void print_disorder(const struct mete__disorder *disorder)
 {
+    char span[160];
+    mete__span_words(disorder->before->last_ns - disorder->file->first_ns, span, sizeof(span));
+    printf("note: %s begins %s before %s ends", name_of(disorder->file), span, name_of(disorder->before));
+    if (disorder->count > 1) {
+        printf(", and %" PRIu64 " more file%s so", disorder->count - 1, disorder->count > 2 ? "s do" : " does");
+    }
+    printf(": give the oldest file first\n");
+}
+
+/* Notes say why a figure is not what one may take it for, so they stay when all
+ * else is quiet. */
+static void print_notes(const struct mete__report *report)
+{
+    if (report->decider->counts.never > 0) {
+        printf("note: requests that cost more than the limit ever lets pass: %" PRIu64 "\n",
+               report->decider->counts.never);
+    }
+    for (size_t i = 0; report->quiet && i < report->file_count; i++) {
+        if (report->files[i].key_missing) {
+            printf("note: %s: no field has the name of a key, so all requests share one\n", name_of(&report->files[i]));
+        }
+    }
+    const struct mete__disorder disorder = mete__report_disorder(report);
+    if (disorder.count > 0) {
+        print_disorder(&disorder);
+    }
     if (report->decider->keys.full) {
         printf("note: only %zu keys are counted one by one; %" PRIu64 " requests were of others (--keys-max)\n",
                report->decider->keys.count, report->decider->counts.unnamed);

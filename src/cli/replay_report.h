@@ -23,7 +23,7 @@ struct mete__skips {
 
 struct mete__replay_file {
     const char *name;
-    enum mete__format format; /* AUTO: it holds no lines */
+    enum mete__format format; /* AUTO: it holds no lines, or error says why none was read */
     bool gzip;
     bool shared_key;
     bool key_missing;
@@ -32,6 +32,9 @@ struct mete__replay_file {
     uint64_t lines; /* with empty ones and a header */
     uint64_t requests;
     uint64_t skipped;
+    uint64_t empty;    /* lines of nothing but their end: neither requests nor skipped */
+    uint64_t first_ns; /* the times of its first and its last request */
+    uint64_t last_ns;
     char error[METE__REPLAY_ERROR_SIZE]; /* "", or why reading stopped early */
 };
 
@@ -50,6 +53,16 @@ struct mete__report {
 void mete__report_skip(struct mete__report *report, enum mete__reason reason, size_t file, uint64_t line);
 
 uint64_t mete__report_skipped(const struct mete__report *report);
+uint64_t mete__report_empty(const struct mete__report *report);
+
+/* Files should come oldest first. */
+struct mete__disorder {
+    uint64_t count; /* files whose first request is earlier than the last one of a file before them */
+    const struct mete__replay_file *file;   /* the first of them, */
+    const struct mete__replay_file *before; /* and the file before it that ends last */
+};
+
+struct mete__disorder mete__report_disorder(const struct mete__report *report);
 
 /* Both to standard output.  False: no memory. */
 bool mete__report_print(const struct mete__report *report);

@@ -171,6 +171,8 @@ static enum mete__reader_result open_reader(struct run *run)
         file->key_missing = run->reader.key_missing;
         memcpy(file->key_name, run->reader.key_name, sizeof(file->key_name));
         memcpy(file->time_name, run->reader.time_name, sizeof(file->time_name));
+        file->lines = run->lines.number;
+        file->empty = run->lines.number;
     }
     return result;
 }
@@ -188,11 +190,11 @@ static enum mete__exit run_file(struct run *run)
     enum mete__reader_result opened = open_reader(run);
     if (opened == METE__READER_OK) {
         result = run_lines(run);
-        mete__reader_close(&run->reader);
-    } else if (opened == METE__READER_BAD_WISH) {
         if (result == METE__EXIT_OK && run->input.error[0] == '\0') {
             look_for_absent_field(run);
         }
+        mete__reader_close(&run->reader);
+    } else if (opened == METE__READER_BAD_WISH) {
         result = METE__EXIT_USAGE;
     }
     if (run->input.error[0] != '\0') {
@@ -239,6 +241,8 @@ static bool take_line(struct run *run, enum mete__line read, struct mete__text l
         mete__report_skip(&run->report, reason, run->file_at, run->lines.number);
         return true;
     }
+    file->first_ns = file->requests == 0 ? record.time_ns : file->first_ns;
+    file->last_ns = record.time_ns;
     file->requests++;
     return mete__decider_add(&run->decider, &record, why);
 }
@@ -260,8 +264,10 @@ static enum mete__exit run_lines(struct run *run)
     struct mete__text line = {NULL, NULL};
     enum mete__line read = mete__lines_next(&run->lines, &line);
     for (; read != METE__LINE_END && decided; read = mete__lines_next(&run->lines, &line)) {
-        bool skip = read == METE__LINE_READ && (mete__line_is_empty(line) || is_header(run, line));
-        decided = skip || take_line(run, read, line, &why);
+        bool empty = read == METE__LINE_READ && mete__line_is_empty(line);
+        bool header = read == METE__LINE_READ && is_header(run, line);
+        decided = empty || header || take_line(run, read, line, &why);
+        file->empty += empty;
         file->lines = run->lines.number + run->lines.lines_joined;
         mete__progress_draw(&run->progress, run->bytes_done + run->input.bytes_in);
     }

@@ -173,6 +173,49 @@ class Files(Case):
         log = self.file(b"no log\n" * 7)
         self.assertEqual(self.totals(log, "--limit", "1/s", "--format", "common"), (0, 0, 0, 7, 0))
 
+    def test_a_file_that_could_not_be_read_is_not_called_empty(self):
+        log = self.file(line())
+        cut = self.file(gzip.compress(line())[:3], "cut.gz")
+        for path, arguments in ((log, ("--format", "json")), (self.file(b"no log\n", "broken"), ()), (cut, ())):
+            code, out, err = self.run_replay(path, "--limit", "1/s", *arguments)
+            self.assertEqual((code, err.count("\n")), (3, 1), err)
+            self.assertIn(f"{path}: not read\n", out)
+            self.assertNotIn("empty", out)
+            code, out, _ = self.run_replay(path, "--limit", "1/s", "--json", *arguments)
+            report = json.loads(out)
+            self.assertEqual((code, report["format"], report["files"][0]["format"]), (3, "unknown", "unknown"))
+
+    def test_any_number_of_empty_lines_may_come_first(self):
+        for count in (1, 1000, 2**18 - 1, 2**18, 2**18 + 1, 2**21):
+            for start in (b"", b"\xef\xbb\xbf"):
+                log = self.file(start + b"\n" * count + line() + b"broken\n")
+                report = self.report(log, "--limit", "1/s")
+                self.assertEqual((report["requests"], report["empty_lines"]), (1, count))
+                self.assertEqual(report["skipped_reasons"]["no_address"]["first"][0]["line"], count + 2)
+            self.assertEqual(self.totals(self.file(b"\r\n" * count), "--limit", "1/s"), (0, 0, 0, 0, 0))
+        rows = self.file(b"\n" * 2**19 + b"ip,time\n\na,1\n")
+        self.assertEqual((self.report(rows, "--limit", "1/s")["requests"]), 1)
+
+    def test_files_that_are_not_the_oldest_first(self):
+        late = self.file(line(second=30) + line(second=40), "late.log")
+        early = self.file(line(second=9) + line(second=10), "early.log")
+        middle = self.file(line(second=29) + line(second=29), "middle.log")
+        empty = self.file(b"", "empty.log")
+        note = f"note: {early} begins 31 seconds before {late} ends: give the oldest file first\n"
+        two = f"note: {early} begins 31 seconds before {late} ends, and 1 more file does so: give the oldest file first\n"
+        for names, wanted, count in (((early, empty, middle, late), None, 0), ((late, empty, early), note, 1),
+                                     ((middle, late, early, middle), two, 2), ((early, early), None, 1)):
+            for arguments in ((), ("--quiet",)):
+                code, out, err = self.run_replay(*names, "--limit", "1/s", *arguments)
+                self.assertEqual((code, err), (0, ""))
+                self.assertEqual("give the oldest file first" in out, count > 0, out)
+                self.assertIn(wanted or "", out)
+            self.assertEqual(self.report(*names, "--limit", "1/s")["files_out_of_order"], count)
+        # A file may begin in the very second in which the one before ends.
+        self.assertEqual(self.report(self.file(line(second=40)), "--limit", "1/s")["files_out_of_order"], 0)
+        touching = self.file(line(second=40), "touching.log")
+        self.assertEqual(self.report(late, touching, "--limit", "1/s")["files_out_of_order"], 0)
+
     def test_empty_files(self):
         for content in (b"", b"\n", b"\r\n\n", gzip.compress(b"")):
             log = self.file(content)
@@ -402,6 +445,29 @@ class Report(Case):
         self.assertEqual([row.split()[0] for row in out.splitlines()],
                          ["requests", "allowed", "denied", "skipped", "keys", "span"])
 
+    def test_notes_are_told_when_quiet(self):
+        """A figure that is not what one may take it for is never printed without a word."""
+        log = self.file(b"".join(line(f"192.0.2.{i % 250}", i % 60) for i in range(50000)) +
+                        b"".join(line(f"{i}", i % 60) for i in range(50000)))
+        for arguments in ((), ("--quiet",)):
+            code, out, err = self.run_replay(log, "--limit", "1/1d", "--keys-max", "100", *arguments)
+            self.assertEqual((code, err), (0, ""))
+            self.assertRegex(out, r"note: the store forgot \d+ keys to make room: a larger --keys-max is more exact\n")
+            self.assertIn("note: only 100 keys are counted one by one;", out)
+            out = self.run_replay(log, "--limit", "1/1d", "--cost", "bytes", *arguments)[1]
+            self.assertIn("note: requests that cost more than the limit ever lets pass: 100000\n", out)
+        rows = self.file(b"time,size\n1,1\n")
+        self.assertIn(f"note: {rows}: no field has the name of a key, so all requests share one\n",
+                      self.run_replay(rows, "--limit", "1/s", "--quiet")[1])
+
+    def test_empty_lines_are_counted(self):
+        log = self.file(b"\n" + line() + b"\r\n" + b" \n" + line() + b"\n")
+        report = self.report(log, "--limit", "1/s")
+        self.assertEqual((report["requests"], report["skipped"], report["empty_lines"]), (2, 1, 3))
+        self.assertEqual((report["files"][0]["empty"], report["files"][0]["lines"]), (3, 6))
+        self.assertIn("skipped   1 lines, and 3 empty\n", self.run_replay(log, "--limit", "1/s", "--quiet")[1])
+        self.assertIn("skipped   0 lines\n", self.run_replay(self.file(line()), "--limit", "1/s")[1])
+
     def test_json_has_what_is_promised(self):
         report = self.report(self.file(line() * 2 + b"x\n"), "--limit", "1/s")
         for name in ("requests", "allowed", "denied", "skipped", "keys"):
@@ -456,6 +522,7 @@ class Report(Case):
         report = self.report(str(sample), "--limit", "60/1m burst 20")
         self.assertEqual(report["worst"][0]["key"], "2001:db8:bad::5")
         self.assertGreater(report["skipped"], 0)
+        self.assertEqual(report["requests"] + report["skipped"] + report["empty_lines"], report["files"][0]["lines"])
 
 
 if __name__ == "__main__":

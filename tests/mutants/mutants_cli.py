@@ -8,6 +8,9 @@ TIME = "src/cli/log_time.c"
 SNIFF = "src/cli/log_sniff.c"
 RECORD = "src/cli/log_record.c"
 REPLAY = "src/cli/replay_decide.c"
+REPORT = "src/cli/replay_report.c"
+READER = "src/cli/log_reader.c"
+LINES = "src/cli/input_lines.c"
 STRESS = "src/cli/stress.c"
 
 MUTANTS = [
@@ -60,6 +63,20 @@ MUTANTS = [
     ("replay-batch-keys-overwritten", REPLAY, "    decider->key_bytes_used += record->key_len;\n", "",
      "cli/test_replay",
      "all keys of a batch are the last one"),
+    ("replay-quiet-hides-notes", REPORT, "    print_notes(report);\n    return",
+     "    if (!report->quiet) {\n        print_notes(report);\n    }\n    return", "cli/test_replay",
+     "a figure that is not exact is printed without a word"),
+    ("replay-order-of-touching-files", REPORT, "file->first_ns < latest->last_ns &&",
+     "file->first_ns <= latest->last_ns &&", "cli/test_replay", "a file that begins as the other ends is out of order"),
+    ("replay-order-of-neighbours", REPORT,
+     "latest = latest == NULL || file->last_ns > latest->last_ns ? file : latest;", "latest = file;",
+     "cli/test_replay", "a file is compared with the one before it alone"),
+    ("json-field-of-no-line", READER, "if (rows[i].wish != NULL && rows[i].field->missed && !rows[i].field->found) {",
+     "if (false) {", "cli/test_replay", "a mistyped field is a log without requests"),
+    ("json-field-of-some-lines", READER, "rows[i].field->missed && !rows[i].field->found) {",
+     "rows[i].field->missed) {", "cli/test_replay", "one line without the field is taken for all"),
+    ("lines-empty-first-block", LINES, "        while (take_empty(lines)) {", "        while (false) {",
+     "cli/input_lines_test", "a block of empty lines hides what the log is"),
     ("stress-does-not-need-rounds", STRESS, "bool enough = result->conclusive >= CONCLUSIVE_MIN;",
      "bool enough = true;", "cli/test_stress Errors.test_too_fast_a_rate_is_not_a_pass",
      "no conclusive round at all is a pass"),

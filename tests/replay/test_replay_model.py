@@ -92,6 +92,7 @@ class ReplayCase(unittest.TestCase):
                 totals = {name: min(total, TOTAL_MAX) for name, total in expected.totals().items()}
                 self.assertEqual({name: got.get(name) for name in totals}, totals)
                 self.check_whole(got, expected)
+                self.check_lines(got)
                 self.check_worst(got, expected)
                 self.check_skipped(got, list(zip(names, read)))
         return entries
@@ -101,6 +102,16 @@ class ReplayCase(unittest.TestCase):
         self.assertEqual((got["keys_complete"], got["keys_evicted"], got["requests_of_other_keys"]), (True, 0, 0))
         span = got["span"] or {}
         self.assertEqual((span.get("first_ns"), span.get("last_ns")), (expected.first_ns, expected.last_ns))
+
+    def check_lines(self, got):
+        """Every line is a request, skipped, empty or a header; only quoted rows take several."""
+        for file in got["files"]:
+            told = file["requests"] + file["skipped"] + file["empty"] + (file["format"] in ("csv", "tsv"))
+            if file["format"] == "csv":
+                self.assertLessEqual(told, file["lines"])
+            else:
+                self.assertEqual(told, file["lines"])
+        self.assertEqual(sum(file["empty"] for file in got["files"]), got["empty_lines"])
 
     def check_skipped(self, got, files):
         """The reasons add up, and the lines they name are lines that were skipped."""
