@@ -67,7 +67,7 @@ int mete__cli_replay(int argc, char **argv)
     if (result != METE__ARGS_OK) {
         return result == METE__ARGS_HELP ? METE__EXIT_OK : METE__EXIT_USAGE;
     }
-    return run(&options, argv + 1, count);
+    return (int)run(&options, argv + 1, count);
 }
 
 static bool parse_limits(const struct options *options, struct mete__replay_job *job)
