@@ -57,7 +57,7 @@ static void test_version_1(void **state)
 static void test_version_2_to_4(void **state)
 {
     (void)state;
-    for (char version = '2'; version <= '4'; version++) {
+    for (int version = '2'; version <= '4'; version++) {
         struct tzif file = tzif_v2(tzif_changes, 3, "\n\n");
         file.bytes[4] = (unsigned char)version;
         struct mete__zone *zone = zone_of_file(&file);
