@@ -43,8 +43,8 @@ static bool clear_host_bits(struct mete__network *network)
     bool had_bits = false;
     for (unsigned i = 0; i < sizeof(network->address); i++) {
         unsigned kept = network->prefix_len > i * 8 ? network->prefix_len - i * 8 : 0;
-        unsigned char mask = (unsigned char)(kept >= 8 ? 0xffu : 0xff00u >> kept & 0xffu);
-        had_bits = had_bits || (network->address[i] & ~mask & 0xff) != 0;
+        unsigned mask = kept >= 8 ? 0xffu : 0xff00u >> kept & 0xffu;
+        had_bits = had_bits || (network->address[i] & ~mask) != 0;
         network->address[i] = (unsigned char)(network->address[i] & mask);
     }
     return had_bits;

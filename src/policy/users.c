@@ -98,7 +98,7 @@ static void read_digest(const struct mete__loader *loader, const struct mete__no
         int high = hex_value(hex[2 * i]);
         int low = hex_value(hex[2 * i + 1]);
         is_hex = high >= 0 && low >= 0;
-        user->password_sha256[i] = is_hex ? (unsigned char)(high << 4 | low) : 0;
+        user->password_sha256[i] = (unsigned char)(is_hex ? high << 4 | low : 0);
     }
     user->has_password = is_hex;
     if (!is_hex) {
