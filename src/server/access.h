@@ -22,7 +22,8 @@ const struct mete__user *mete__access_certificate(const struct mete__config *con
 /* By name, after a reload; users[0] when the name is gone. */
 const struct mete__user *mete__access_find(const struct mete__config *config, const char *name);
 
-/* True until somebody logs in, when logging in is required: only AUTH, HELLO, QUIT, RESET and /healthz, /readyz are served. */
+/* True until somebody logs in, when logging in is required: only AUTH, HELLO,
+ * QUIT, RESET and /healthz, /readyz are served. */
 static inline bool mete__access_is_locked(const struct mete__config *config, const struct mete__user *user)
 {
     return config->is_login_required && user == &config->users[0];

@@ -75,7 +75,8 @@ static int open_tcp(const struct addrinfo *at)
     return fd;
 }
 
-/* SO_REUSEPORT would let a second daemon share a port that is in use by a first: asked without it, the kernel refuses. */
+/* SO_REUSEPORT would let a second daemon share a port that is in use by a first:
+ * asked without it, the kernel refuses. */
 static bool is_taken(const struct addrinfo *at)
 {
     int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

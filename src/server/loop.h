@@ -114,7 +114,8 @@ mete_status mete__loop_init(struct mete__loop *loop, struct mete__server *server
 void mete__loop_run(struct mete__loop *loop);
 void mete__loop_clear(struct mete__loop *loop);
 
-/* From any thread: look at the server's state again (a reload, a drain).  Not after a drain: the loop may have ended. */
+/* From any thread: look at the server's state again (a reload, a drain).  Not
+ * after a drain: the loop may have ended. */
 void mete__loop_wake(struct mete__loop *loop);
 
 #endif
