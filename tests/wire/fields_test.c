@@ -214,7 +214,7 @@ static void json_strings_are_utf8(void **state)
     (void)state;
     struct mete__out out;
     mete__out_init(&out, 65536);
-    mete__json_string(&out, mete__span_of("a\0\"\\\n\x7f\xc3\xa4\xff\xc0\x80\xed\xa0\x80|", 17));
+    mete__json_string(&out, mete__span_of("a\0\"\\\n\x7f\xc3\xa4\xff\xc0\x80\xed\xa0\x80|", 15));
     expect_out(&out,
                "\"a\\u0000\\\"\\\\\\u000a\\u007f\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
                "\xef\xbf\xbd|\"");
