@@ -9,6 +9,17 @@
 
 #define QUOTED_MAX 48u
 
+/* Names in sentences are the file's: none of them may steer a terminal. */
+static void make_plain(char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte < ' ' || byte >= 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
 void mete__faults_add(struct mete__faults *faults, struct mete__place place, const char *format, ...)
 {
     if (faults->count < METE__FAULTS_MAX) {
@@ -17,6 +28,7 @@ void mete__faults_add(struct mete__faults *faults, struct mete__place place, con
         va_start(values, format);
         vsnprintf(fault->sentence, sizeof(fault->sentence), format, values);
         va_end(values);
+        make_plain(fault->sentence);
         fault->place = place;
     }
     faults->count++;
