@@ -178,23 +178,34 @@ static bool read_override(const struct mete__loader *loader, const struct mete__
     return read_key(loader, seen[out->is_prefix ? OVERRIDE_PREFIX : OVERRIDE_KEY], out);
 }
 
-/* The nodes are in the order of the file: the second of two is the fault. */
+/* The key or prefix that this item of the list names, when it is that of the override. */
+static const struct mete__node *same_text(const struct mete__node *item, const struct mete__override *override)
+{
+    const char *name = override->is_prefix ? "prefix" : "key";
+    const struct mete__node *key = item->kind == METE__NODE_MAP ? item->first : NULL;
+    while (key != NULL && !mete__node_is(key, name)) {
+        key = key->next->next;
+    }
+    if (key == NULL || key->next->kind != METE__NODE_TEXT) {
+        return NULL;
+    }
+    const struct mete__node *text = key->next;
+    return compare_bytes(text->text, text->len, override->key, override->key_len) == 0 ? text : NULL;
+}
+
+/* The list is in the order of the file: the second of two is the fault. */
 static void tell_twice(const struct mete__loader *loader, const struct mete__node *list,
                        const struct mete__override *override)
 {
-    const char *name = override->is_prefix ? "prefix" : "key";
     const struct mete__node *first = NULL;
     for (const struct mete__node *item = list->first; item != NULL; item = item->next) {
-        for (const struct mete__node *key = item->first; key != NULL; key = key->next->next) {
-            bool is_it = mete__node_is(key, name) && key->next->kind == METE__NODE_TEXT &&
-                         compare_bytes(key->next->text, key->next->len, override->key, override->key_len) == 0;
-            if (is_it && first != NULL) {
-                mete__fault_at(loader, key->next, "%s: %s was already given in line %u", name,
-                               mete__quote(override->key, override->key_len).text, first->place.line);
-                return;
-            }
-            first = is_it ? key->next : first;
+        const struct mete__node *text = same_text(item, override);
+        if (text != NULL && first != NULL) {
+            mete__fault_at(loader, text, "%s: %s was already given in line %u", override->is_prefix ? "prefix" : "key",
+                           mete__quote(override->key, override->key_len).text, first->place.line);
+            return;
         }
+        first = text != NULL ? text : first;
     }
 }
 
