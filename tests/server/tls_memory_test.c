@@ -15,10 +15,12 @@
 
 #include "server/tls_peer.h"
 
-#define CONNECTIONS 500
+#define CONNECTIONS 100
 
-/* Measured: 11.9 to 12.3 KiB.  Buffers of OpenSSL that were kept would add 17 to 34 KiB each. */
-#define IDLE_BYTES_MAX 14000
+/* Measured with OpenSSL 3.0: 13.0 to 13.7 KiB, 7.4 of them its SSL object, and 5 more for a client's
+ * certificate.  A buffer of OpenSSL that was kept would add 17 KiB. */
+#define IDLE_BYTES_MAX 16384
+#define IDLE_BYTES_NAMED_MAX 24576
 
 static size_t bytes_in_use;
 
@@ -115,7 +117,7 @@ static void an_idle_connection_is_small(void **state)
         size_t named = idle_bytes(mutual, &client, versions[v]);
         print_message("TLS 1.%zu: %zu bytes, with a client certificate %zu\n", v + 2, plain, named);
         assert_in_range(plain, 1000, IDLE_BYTES_MAX);
-        assert_in_range(named, 1000, 2 * IDLE_BYTES_MAX);
+        assert_in_range(named, 1000, IDLE_BYTES_NAMED_MAX);
         mete__tls_context_release(open);
         mete__tls_context_release(mutual);
     }
@@ -127,7 +129,7 @@ static void contexts_leave_nothing(void **state)
     (void)state;
     mete__tls_context_release(context_make(&server, &authority));
     size_t before = bytes_in_use;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 50; i++) {
         struct mete__tls_context *context = context_make(&server, &authority);
         struct mete__tls *tls = idle_connection(context, &client, TLS1_3_VERSION);
         mete__tls_context_release(context);
