@@ -10,6 +10,7 @@ install(TARGETS mete_static mete_shared EXPORT mete)
 if(METE_PROGRAM)
     install(TARGETS mete_program)
     install(FILES "${PROJECT_SOURCE_DIR}/man/mete.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+    include(MeteSystemd)
 endif()
 
 # find_package(mete) gives mete::mete (shared) and mete::mete_static.
