@@ -37,5 +37,5 @@ foreach(file IN LISTS files)
     math(EXPR number "${number} + 1")
 endforeach()
 
-file(WRITE "${OUT}" "/* Made from ${FOLDER} by cmake/embed.cmake. */\n#include \"server/assets.h\"\n\n${arrays}"
+file(WRITE "${OUT}" "/* Made from web/ by cmake/embed.cmake. */\n#include \"server/assets.h\"\n\n${arrays}"
     "const struct mete__asset mete__assets[] = {\n${rows}};\n\nconst size_t mete__asset_count = ${number};\n")

@@ -8,7 +8,8 @@ const TOP_MS = 2000; // keys
 const POLICIES_MS = 10000; // limits: they change with a reload only
 const TIMEOUT_MS = 5000;
 const RETRY_MS_MAX = 10000;
-const HISTORY = 300; // seconds that are drawn
+const SPANS = [60, 120, 300]; // seconds that are drawn: the first that holds what there is
+const HISTORY = SPANS[SPANS.length - 1];
 const LATENCY_OVER = 10; // samples that the latency is taken from
 const TOP_SHOWN = 10;
 
@@ -38,7 +39,7 @@ const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
 function count(value) {
-  return value < 10000 ? plain.format(value) : short.format(value);
+  return value < 100000 ? plain.format(value) : short.format(value);
 }
 
 /** A rate: small ones keep a digit behind the point. */
@@ -315,6 +316,12 @@ function ratesAt(sample) {
   return page.picked === "" ? sample.all : sample.policies.get(page.picked) || NOTHING;
 }
 
+/** Seconds that charts show. */
+function spanOf(samples) {
+  const seconds = samples.length > 0 ? (samples[samples.length - 1].t - samples[0].t) / 1000 : 0;
+  return SPANS.find((span) => span >= seconds) || HISTORY;
+}
+
 /** 1, 2 or 5 times a power of ten, at least value. */
 function niceAbove(value) {
   const power = 10 ** Math.floor(Math.log10(value));
@@ -379,7 +386,8 @@ const chart = {
     const top = niceAbove(Math.max(peak, 1));
     const end = samples[samples.length - 1].t;
     const floor = height - this.bottom;
-    const x = (t) => width - 2 - ((end - t) / (HISTORY * 1000)) * (width - this.left - 2);
+    const span = spanOf(samples);
+    const x = (t) => width - 2 - ((end - t) / (span * 1000)) * (width - this.left - 2);
     const y = (value) => floor - (value / top) * (floor - 8);
     this.x = x;
     const runs = runsOf(samples);
@@ -387,14 +395,14 @@ const chart = {
     trace(runs, x, y, (s) => ratesAt(s).denied, this.parts["line-denied"], this.parts["area-denied"], floor);
     const would = samples.some((sample) => ratesAt(sample).would > 0);
     trace(would ? runs : [], x, y, (s) => ratesAt(s).would, this.parts["line-would"], null, floor);
-    this.drawGrid(width, floor, top, x, y, end);
+    this.drawGrid(width, floor, top, x, y, end, span);
     this.drawCursor(width, floor);
     const now = ratesAt(samples[samples.length - 1]);
     setText("chart-now", "now " + rate(now.allowed) + " allowed, " + rate(now.denied) + " denied");
   },
 
-  drawGrid(width, floor, top, x, y, end) {
-    const key = [width, floor, top].join();
+  drawGrid(width, floor, top, x, y, end, span) {
+    const key = [width, floor, top, span].join();
     if (this.gridKey === key) {
       return;
     }
@@ -408,10 +416,11 @@ const chart = {
       text.textContent = top >= 4 || i % 4 === 0 ? count((top * i) / 4) : String((top * i) / 4);
       grid.append(text);
     }
-    for (let minutes = 0; minutes <= HISTORY / 60; minutes++) {
-      const anchor = minutes === 0 ? "end" : minutes === HISTORY / 60 ? "start" : "middle";
-      const text = makeSvg("text", { x: x(end - minutes * 60000), y: floor + 16, "text-anchor": anchor });
-      text.textContent = minutes === 0 ? "now" : "−" + minutes + " min";
+    const step = (span / 60 < 2 ? 15 : span / 60 < 5 ? 30 : 60) * (width < 500 && span > 60 ? 2 : 1);
+    for (let back = 0; back <= span; back += step) {
+      const anchor = back === 0 ? "end" : back === span ? "start" : "middle";
+      const text = makeSvg("text", { x: x(end - back * 1000), y: floor + 16, "text-anchor": anchor });
+      text.textContent = back === 0 ? "now" : "−" + (back % 60 === 0 ? back / 60 + " min" : back + " s");
       grid.append(text);
     }
   },
@@ -506,7 +515,8 @@ function spark(svg, name) {
   const of = (sample) => sample.policies.get(name) || NOTHING;
   const peak = Math.max(1e-9, ...samples.map((sample) => Math.max(of(sample).allowed, of(sample).denied)));
   const end = samples.length > 0 ? samples[samples.length - 1].t : 0;
-  const x = (t) => width - ((end - t) / (HISTORY * 1000)) * width;
+  const span = spanOf(samples);
+  const x = (t) => width - ((end - t) / (span * 1000)) * width;
   const y = (value) => height - 1 - (value / peak) * (height - 3);
   const runs = runsOf(samples);
   trace(runs, x, y, (s) => of(s).allowed, svg.children[1], svg.children[0], height - 1);
@@ -615,8 +625,8 @@ function drawKeys(list, keys, empty) {
     button.firstChild.replaceChildren(key.key === "" ? "(empty)" : key.key + (key.is_cut ? "…" : ""),
       make("span", { class: "policy" }, "  " + (key.policy || OWN_NAME)));
     button.lastChild.replaceChildren(count(key.count));
-    if (key.error > 0) {
-      button.lastChild.append(make("span", { class: "error", title: "At most this much too high" }, " −" + count(key.error)));
+    if (key.error * 50 > key.count) {
+      button.lastChild.append(make("span", { class: "error", title: "The count is at most " + plain.format(key.error) + " too high" }, " −" + count(key.error)));
     }
   });
 }
