@@ -11,13 +11,14 @@ configure = cmake --preset $(1) --log-level=WARNING >/dev/null
 build = cmake --build --preset $(1) -- --quiet >&2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-asan test-tsan bench fuzz coverage lint format install clean program
+.PHONY: help run test test-all test-asan test-tsan bench bench-serve fuzz coverage lint format install clean program
 
 help:
 	@echo 'make run        replay the sample log through a limit'
 	@echo 'make test       build the release and run all tests'
 	@echo 'make test-all   the same, then under the address, undefined and thread sanitizers'
 	@echo 'make bench      measure this machine'
+	@echo 'make bench-serve  measure the daemon side by side with redis-server and nginx'
 	@echo 'make fuzz       run each fuzz target for some seconds (clang)'
 	@echo 'make coverage   line and branch coverage of the tests'
 	@echo 'make lint       format, static analysis, shell scripts, manual, spelling'
@@ -37,6 +38,13 @@ run: program
 
 bench: program
 	@$(RELEASE)/mete bench --replay examples/sample.log
+
+# ARGS="--rounds 1 --only resp" and others: bench/serve/compare.py --help
+bench-serve:
+	@tools/install-deps bench
+	@test -f $(RELEASE)/CMakeCache.txt || $(call configure,release -DMETE_TESTS=OFF)
+	@$(call build,release --target mete_program mete_load mete_echo)
+	@bench/serve/compare.py --build $(RELEASE) $(ARGS)
 
 test:
 	@tools/install-deps test

@@ -22,6 +22,8 @@
 #define REPLY_MAX 4096u
 #define REQUEST_MAX 65536ul
 #define WHY_SIZE 256u
+#define CONNECTIONS_MAX 20000 /* as many as the client opens at most; descriptors are small numbers */
+#define FDS_MAX (CONNECTIONS_MAX + 64)
 
 struct echo {
     size_t request_len;
@@ -32,24 +34,20 @@ struct echo {
 };
 
 struct conn {
-    int fd;
     size_t input_len;  /* of a request that has not come whole */
     size_t output_len; /* of replies not yet sent; the next to send begins within a reply when this is no multiple */
 };
 
-static void conn_close(struct conn *conn)
-{
-    close(conn->fd);
-    free(conn);
-}
+static struct conn conns[FDS_MAX]; /* by descriptor */
 
 /* False when the connection is broken. */
-static bool conn_send(const struct echo *echo, struct conn *conn, size_t size)
+static bool conn_send(const struct echo *echo, int fd, size_t size)
 {
+    struct conn *conn = &conns[fd];
     while (conn->output_len > 0) {
         size_t within = (echo->reply_len - conn->output_len % echo->reply_len) % echo->reply_len;
         size_t len = conn->output_len < size - within ? conn->output_len : size - within;
-        ssize_t n = send(conn->fd, echo->replies + within, len, MSG_NOSIGNAL);
+        ssize_t n = send(fd, echo->replies + within, len, MSG_NOSIGNAL);
         if (n < 0) {
             return errno == EAGAIN || errno == EINTR;
         }
@@ -58,18 +56,19 @@ static bool conn_send(const struct echo *echo, struct conn *conn, size_t size)
     return true;
 }
 
-static bool conn_serve(const struct echo *echo, struct conn *conn)
+static bool conn_serve(const struct echo *echo, int fd)
 {
+    struct conn *conn = &conns[fd];
     static char input[INPUT_SIZE];
     const size_t size = (INPUT_SIZE / echo->request_len + 1) * echo->reply_len;
     for (;;) {
-        if (!conn_send(echo, conn, size)) {
+        if (!conn_send(echo, fd, size)) {
             return false;
         }
         if (conn->output_len > 0) {
             return true; /* the client must read first */
         }
-        ssize_t n = recv(conn->fd, input, sizeof(input), 0);
+        ssize_t n = recv(fd, input, sizeof(input), 0);
         if (n <= 0) {
             return n < 0 && (errno == EAGAIN || errno == EINTR);
         }
@@ -77,7 +76,7 @@ static bool conn_serve(const struct echo *echo, struct conn *conn)
         conn->output_len = conn->input_len / echo->request_len * echo->reply_len;
         conn->input_len %= echo->request_len;
         if ((size_t)n < sizeof(input)) {
-            return conn_send(echo, conn, size);
+            return conn_send(echo, fd, size);
         }
     }
 }
@@ -86,14 +85,12 @@ static void accept_all(const struct echo *echo)
 {
     int fd;
     while ((fd = accept4(echo->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-        struct conn *conn = calloc(1, sizeof(*conn));
-        struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = conn};
-        if (conn == NULL || epoll_ctl(echo->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-            free(conn);
+        struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = fd};
+        if (fd >= FDS_MAX || epoll_ctl(echo->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
             close(fd);
             continue;
         }
-        conn->fd = fd;
+        conns[fd] = (struct conn){0};
         load_no_delay(fd);
     }
 }
@@ -104,11 +101,11 @@ static void serve(const struct echo *echo)
     for (;;) {
         int n = epoll_wait(echo->epoll, events, EVENTS_MAX, -1);
         for (int i = 0; i < n; i++) {
-            struct conn *conn = events[i].data.ptr;
-            if (conn == NULL) {
+            int fd = events[i].data.fd;
+            if (fd == echo->listener) {
                 accept_all(echo);
-            } else if (!conn_serve(echo, conn)) {
-                conn_close(conn);
+            } else if (!conn_serve(echo, fd)) {
+                close(fd);
             }
         }
     }
@@ -134,7 +131,7 @@ static bool prepare(struct echo *echo, const char *reply)
         memcpy(echo->replies + i * echo->reply_len, reply, echo->reply_len);
     }
     echo->epoll = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = echo->listener};
     return echo->replies != NULL && echo->epoll >= 0 &&
            epoll_ctl(echo->epoll, EPOLL_CTL_ADD, echo->listener, &event) == 0;
 }
