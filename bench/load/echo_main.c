@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     const char *address = NULL;
     char *reply = NULL;
     char why[WHY_SIZE];
-    struct echo echo = {0};
+    static struct echo echo; /* lives as long as the process */
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'l') {
