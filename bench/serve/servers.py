@@ -152,9 +152,9 @@ class Farm:
         return server
 
 
-def bucket_template(redis):
-    """Loads the script; the command that runs it: the same limit as THROTTLE."""
+def bucket_template(redis, per_second="0.5"):
+    """Loads the script; the command that runs it: the same limit as THROTTLE, unless it says otherwise."""
     sha = redis.ask("SCRIPT", "LOAD", (HERE / "bucket.lua").read_text())
     if len(sha) != 40:
         raise Failure(f"redis-server does not take the script: {sha}")
-    return f"EVALSHA {sha} 1 {KEY} 16 0.5 1"
+    return f"EVALSHA {sha} 1 {KEY} 16 {per_second} 1"
