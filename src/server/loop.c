@@ -87,7 +87,7 @@ static void end(struct mete__loop *loop)
     uv_close((uv_handle_t *)&loop->io->check, NULL);
     uv_close((uv_handle_t *)&loop->io->timer, NULL);
     if (loop->index == 0) {
-        mete__server_unwatch(loop->server);
+        mete__watch_stop(loop->server);
     }
 }
 

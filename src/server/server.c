@@ -28,8 +28,11 @@ static void log_lines(enum mete__log_level level, const char *event, char *lines
     }
 }
 
-static mete_status load(const char *path, struct mete__config **out, char *why, size_t why_size)
+static mete_status load(struct mete__server *server, struct mete__config **out, char *why, size_t why_size)
 {
+    const char *path = server->options.config_path;
+    mete__watch_begin(&server->watch);
+    mete__watch_add(&server->watch, path);
     if (path == NULL) {
         snprintf(why, why_size, "no memory");
         return mete__config_builtin(out);
@@ -37,10 +40,13 @@ static mete_status load(const char *path, struct mete__config **out, char *why, 
     return mete__config_load(path, out, why, why_size);
 }
 
-static mete_status make_tls(const struct mete__config *config, struct mete__tls_context **out, char *why,
-                            size_t why_size)
+static mete_status make_tls(struct mete__server *server, const struct mete__config *config,
+                            struct mete__tls_context **out, char *why, size_t why_size)
 {
     *out = NULL;
+    mete__watch_add(&server->watch, config->tls.certificate);
+    mete__watch_add(&server->watch, config->tls.key);
+    mete__watch_add(&server->watch, config->tls.client_ca);
     return config->tls.certificate != NULL ? mete__tls_context_create(&config->tls, out, why, why_size) : METE_OK;
 }
 
@@ -68,11 +74,11 @@ static mete_status reload(struct mete__server *server, char *why, size_t why_siz
 {
     struct mete__config *config;
     struct mete__tls_context *tls;
-    mete_status status = load(server->options.config_path, &config, why, why_size);
+    mete_status status = load(server, &config, why, why_size);
     if (status != METE_OK) {
         return status;
     }
-    status = make_tls(config, &tls, why, why_size);
+    status = make_tls(server, config, &tls, why, why_size);
     if (status != METE_OK) {
         mete__config_destroy(config);
         return status;
@@ -247,7 +253,8 @@ static mete_status run(struct mete__server *server, char *why, size_t why_size)
 {
     pthread_t threads[METE__THREADS_MAX];
     unsigned started = 1;
-    mete_status status = mete__server_watch(server);
+    mete_status status = METE_OK;
+    mete__watch_start(server);
     for (; status == METE_OK && started < server->loop_count; started++) {
         if (pthread_create(&threads[started], NULL, run_loop, &server->loops[started]) != 0) {
             status = METE_ENOMEM;
@@ -271,7 +278,7 @@ static mete_status run(struct mete__server *server, char *why, size_t why_size)
 static mete_status prepare(struct mete__server *server, struct mete__config **out, char *why, size_t why_size)
 {
     struct mete__config *config;
-    mete_status status = load(server->options.config_path, &config, why, why_size);
+    mete_status status = load(server, &config, why, why_size);
     if (status != METE_OK) {
         return status;
     }
@@ -280,7 +287,7 @@ static mete_status prepare(struct mete__server *server, struct mete__config **ou
     set_listener(config, METE__PROTOCOL_HTTP, server->options.http_address);
     fit_descriptors(config);
     server->loop_count = threads_of(server, config);
-    status = make_tls(config, &server->tls, why, why_size);
+    status = make_tls(server, config, &server->tls, why, why_size);
     if (status == METE_OK && config->listener_count == 0) {
         snprintf(why, why_size, "listen: there is no listener");
         status = METE_EINVAL;
@@ -306,7 +313,7 @@ static void close_server(struct mete__server *server)
         mete__loop_clear(&server->loops[i]);
     }
     free(server->loops);
-    free(server->watch);
+    mete__watch_clear(&server->watch);
     mete__tls_context_release(server->tls);
     mete__engine_destroy(server->engine);
     pthread_mutex_destroy(&server->tls_mutex);

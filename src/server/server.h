@@ -13,6 +13,7 @@
 #include "server/engine.h"
 #include "server/loop.h"
 #include "server/tls.h"
+#include "server/watch.h"
 
 #define METE__THREADS_MAX 256u
 
@@ -37,7 +38,7 @@ struct mete__server {
     bool is_draining;    /* atomic */
     uint64_t reloads;
     uint64_t reloads_failed;
-    struct mete__watch *watch; /* of watch.c */
+    struct mete__watch watch;
 };
 
 /* Reads the configuration file again and puts it in force, or logs why not.  The thread of loop 0. */
@@ -49,10 +50,6 @@ void mete__server_drain(struct mete__server *server, const char *cause);
 /* The context for a new connection, held; NULL when there is none.  Any thread. */
 struct mete__tls_context *mete__server_hold_tls(struct mete__server *server);
 void mete__server_set_tls(struct mete__server *server, struct mete__tls_context *tls); /* takes it over */
-
-/* Signals and the files that a reload looks at, on loop 0.  watch.c */
-mete_status mete__server_watch(struct mete__server *server);
-void mete__server_unwatch(struct mete__server *server); /* closes the handles; the loop must run once more */
 
 /* Runs until it is told to stop.  Returns 0, or -1 after a sentence in why (nothing was served). */
 int mete__server_run(const struct mete__server_options *options, char *why, size_t why_size);

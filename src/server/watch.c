@@ -1,25 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What makes the daemon read its configuration again, or end: signals, and a
- * change of the files.  Files are polled by name, so that one that is replaced by a
- * rename, or by switching a symbolic link, is noticed too.
- */
+#include "server/watch.h"
+
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "server/log.h"
 #include "server/server.h"
 
-#define POLL_MS 1000u
-#define FILES_MAX 4u /* configuration, certificate, key, client CA */
+#define LOOK_MS 1000u
 
-struct mete__watch {
-    uv_signal_t term;
-    uv_signal_t interrupt;
-    uv_signal_t hangup;
-    uv_fs_poll_t files[FILES_MAX];
-    size_t file_count;
-};
+/* --- files ------------------------------------------------------------------------------ */
+
+void mete__watch_begin(struct mete__watch *watch)
+{
+    for (size_t i = 0; i < watch->file_count; i++) {
+        free(watch->files[i].path);
+    }
+    watch->file_count = 0;
+}
+
+static struct stat look(const char *path)
+{
+    struct stat seen;
+    if (stat(path, &seen) != 0) {
+        memset(&seen, 0, sizeof seen);
+    }
+    return seen;
+}
+
+void mete__watch_add(struct mete__watch *watch, const char *path)
+{
+    char *copy = path != NULL && watch->file_count < METE__WATCH_FILES_MAX ? strdup(path) : NULL;
+    if (copy != NULL) {
+        watch->files[watch->file_count++] = (struct mete__watched){copy, look(path)};
+    }
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* A file that is gone for the moment changes nothing. */
+static bool has_changed(const struct mete__watch *watch)
+{
+    for (size_t i = 0; i < watch->file_count; i++) {
+        struct stat now = look(watch->files[i].path);
+        if (now.st_ino != 0 && !is_same(&now, &watch->files[i].seen)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- handles ---------------------------------------------------------------------------- */
 
 static void on_end(uv_signal_t *handle, int number)
 {
@@ -32,61 +67,47 @@ static void on_hangup(uv_signal_t *handle, int number)
     mete__server_reload(handle->data, "SIGHUP");
 }
 
-static void on_file(uv_fs_poll_t *handle, int status, const uv_stat_t *before, const uv_stat_t *after)
+static void on_look(uv_timer_t *timer)
 {
-    (void)before;
-    (void)after;
-    if (status == 0) { /* a file that is gone for the moment changes nothing */
-        mete__server_reload(handle->data, "the file changed");
+    struct mete__server *server = timer->data;
+    if (has_changed(&server->watch)) {
+        mete__server_reload(server, "a file changed");
     }
 }
 
-static void watch_signal(struct mete__server *server, uv_signal_t *handle, uv_signal_cb act, int number)
+static void start_signal(struct mete__server *server, uv_signal_t *handle, uv_signal_cb act, int number)
 {
     uv_signal_init(&server->loops[0].uv, handle);
     handle->data = server;
     uv_signal_start(handle, act, number);
 }
 
-static void watch_file(struct mete__server *server, const char *path)
+void mete__watch_start(struct mete__server *server)
 {
-    struct mete__watch *watch = server->watch;
-    if (path == NULL) {
-        return;
-    }
-    uv_fs_poll_t *handle = &watch->files[watch->file_count++];
-    uv_fs_poll_init(&server->loops[0].uv, handle);
-    handle->data = server;
-    uv_fs_poll_start(handle, on_file, path, POLL_MS);
+    struct mete__watch *watch = &server->watch;
+    start_signal(server, &watch->term, on_end, SIGTERM);
+    start_signal(server, &watch->interrupt, on_end, SIGINT);
+    start_signal(server, &watch->hangup, on_hangup, SIGHUP);
+    uv_timer_init(&server->loops[0].uv, &watch->timer);
+    watch->timer.data = server;
+    uv_timer_start(&watch->timer, on_look, LOOK_MS, LOOK_MS);
+    watch->is_started = true;
 }
 
-mete_status mete__server_watch(struct mete__server *server)
+void mete__watch_stop(struct mete__server *server)
 {
-    const struct mete__config *config = server->loops[0].snapshot->config;
-    server->watch = calloc(1, sizeof *server->watch);
-    if (server->watch == NULL) {
-        return METE_ENOMEM;
-    }
-    watch_signal(server, &server->watch->term, on_end, SIGTERM);
-    watch_signal(server, &server->watch->interrupt, on_end, SIGINT);
-    watch_signal(server, &server->watch->hangup, on_hangup, SIGHUP);
-    watch_file(server, server->options.config_path);
-    watch_file(server, config->tls.certificate);
-    watch_file(server, config->tls.key);
-    watch_file(server, config->tls.client_ca);
-    return METE_OK;
-}
-
-void mete__server_unwatch(struct mete__server *server)
-{
-    struct mete__watch *watch = server->watch;
-    if (watch == NULL) {
+    struct mete__watch *watch = &server->watch;
+    if (!watch->is_started) {
         return;
     }
     uv_close((uv_handle_t *)&watch->term, NULL);
     uv_close((uv_handle_t *)&watch->interrupt, NULL);
     uv_close((uv_handle_t *)&watch->hangup, NULL);
-    for (size_t i = 0; i < watch->file_count; i++) {
-        uv_close((uv_handle_t *)&watch->files[i], NULL);
-    }
+    uv_close((uv_handle_t *)&watch->timer, NULL);
+    watch->is_started = false;
+}
+
+void mete__watch_clear(struct mete__watch *watch)
+{
+    mete__watch_begin(watch);
 }

@@ -29,7 +29,8 @@ static struct world *world_new(void)
     struct mete__config *config;
     char why[512] = "";
     assert_non_null(world);
-    static const char text[] = "policies:\n  api:\n    limits: {hour: 2/1h burst 2}\n  login:\n    limits: {minute: 5/1m}\n";
+    static const char text[] =
+        "policies:\n  api:\n    limits: {hour: 2/1h burst 2}\n  login:\n    limits: {minute: 5/1m}\n";
     if (mete__config_parse("test", text, sizeof text - 1, &config, why, sizeof why) != METE_OK) {
         fail_msg("%s", why);
     }
