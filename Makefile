@@ -11,10 +11,11 @@ configure = cmake --preset $(1) --log-level=WARNING >/dev/null
 build = cmake --build --preset $(1) -- --quiet >&2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-asan test-tsan bench bench-serve fuzz coverage lint format install clean program
+.PHONY: help run replay test test-all test-asan test-tsan bench bench-serve fuzz coverage lint format install clean program
 
 help:
-	@echo 'make run        replay the sample log through a limit'
+	@echo 'make run        build, and serve the sample policies until Ctrl-C'
+	@echo 'make replay     replay the sample log through a limit'
 	@echo 'make test       build the release and run all tests'
 	@echo 'make test-all   the same, then under the address, undefined and thread sanitizers'
 	@echo 'make bench      measure this machine'
@@ -34,6 +35,9 @@ program:
 	@$(call build,release --target mete_program)
 
 run: program
+	@$(RELEASE)/mete serve --config examples/mete.yaml --store memory --hints
+
+replay: program
 	@$(RELEASE)/mete replay examples/sample.log --limit "20/1m burst 10"
 
 bench: program

@@ -2,6 +2,7 @@
 /* mete serve: the daemon. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -9,11 +10,38 @@
 
 #define WHY_SIZE 4096u
 
-static const char hints[] =
-    "mete serve: try, in another terminal:\n"
-    "  redis-cli -p 6379 CL.THROTTLE user123 15 30 60\n"
-    "  for i in 1 2 3 4 5 6; do curl -i 'http://127.0.0.1:8080/v1/take?policy=example&key=me'; done\n"
-    "  http://127.0.0.1:8080/   (the dashboard, in a browser)\n";
+/* "127.0.0.1:6379" as the options of redis-cli. */
+static void hint_resp(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    if (strncmp(address, "unix:", 5) == 0) {
+        printf("  redis-cli -s %s CL.THROTTLE user123 15 30 60\n", address + 5);
+    } else {
+        printf("  redis-cli -h %.*s -p %s CL.THROTTLE user123 15 30 60\n", (int)(colon - address), address, colon + 1);
+    }
+}
+
+static void hint_http(const struct mete__config *config, const char *address)
+{
+    const char *policy = config->policy_count > 0 ? config->policies[0].name : "NAME";
+    printf(
+        "  for i in $(seq 30); do curl -si 'http://%s/v1/take?policy=%s&key=me' | grep -iE '^(HTTP|retry|ratelimit:)'; "
+        "done\n",
+        address, policy);
+    printf("  http://%s/   (the dashboard, in a browser)\n", address);
+}
+
+static void hint(const struct mete__config *config, const char *resp, const char *http)
+{
+    puts("mete serve: try, in another terminal (Ctrl-C here ends it):");
+    if (resp != NULL) {
+        hint_resp(resp);
+    }
+    if (http != NULL) {
+        hint_http(config, http);
+    }
+    fflush(stdout);
+}
 
 int mete__cli_serve(int argc, char **argv)
 {
@@ -52,10 +80,7 @@ int mete__cli_serve(int argc, char **argv)
         break;
     }
     options.engine = (struct mete__engine_options){.store_path = store, .has_test_clock = has_test_clock};
-    if (is_hinting) {
-        fputs(hints, stdout);
-        fflush(stdout);
-    }
+    options.ready = is_hinting ? hint : NULL;
     if (mete__server_run(&options, why, sizeof why) != 0) {
         mete__cli_error("serve", "%s", why);
         return METE__EXIT_INPUT;

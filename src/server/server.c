@@ -185,6 +185,21 @@ static void log_listening(const struct mete__listening *listening)
               METE__LOG_TEXT("tls", listening->listener->is_tls ? "yes" : "no"));
 }
 
+static void tell_ready(const struct mete__server *server, const struct mete__config *config,
+                       const struct mete__listening *sockets)
+{
+    const char *first[2] = {NULL, NULL}; /* by enum mete__protocol_kind */
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct mete__listening *each = &sockets[i * server->loop_count];
+        if (first[each->listener->protocol] == NULL) {
+            first[each->listener->protocol] = each->address;
+        }
+    }
+    if (server->options.ready != NULL) {
+        server->options.ready(config, first[METE__PROTOCOL_RESP], first[METE__PROTOCOL_HTTP]);
+    }
+}
+
 /* sockets[listener * loops + loop] */
 static mete_status open_sockets(struct mete__server *server, const struct mete__config *config,
                                 struct mete__listening *sockets, char *why, size_t why_size)
@@ -236,6 +251,9 @@ static mete_status open_server(struct mete__server *server, const struct mete__c
     }
     for (size_t i = 0; status == METE_OK && i < config->listener_count; i++) {
         log_listening(&sockets[i * server->loop_count]);
+    }
+    if (status == METE_OK) {
+        tell_ready(server, config, sockets);
     }
     free(sockets);
     return status;

@@ -23,6 +23,9 @@ struct mete__server_options {
     const char *http_address;
     uint64_t threads; /* 0: as configured */
     struct mete__engine_options engine;
+    /* Called once, when all listeners listen, with the first address of each protocol, NULL
+     * when there is none.  May be NULL. */
+    void (*ready)(const struct mete__config *config, const char *resp, const char *http);
 };
 
 struct mete__server {

@@ -3,6 +3,7 @@
 prints what is shown, the replay prints what is shown, every limit is readable."""
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,29 @@ class Readme(unittest.TestCase):
         words = re.findall(r'"([^"]*)"|(\S+)', command)
         arguments = [quoted or plain for quoted, plain in words][1:]
         self.assertEqual(run(METE, *arguments), blocks("")[2])
+
+    def test_server(self):
+        """The commands of 'As a server', on free ports, and the answer that is shown."""
+        serve, redis, curl = next(block for block in blocks("sh") if "mete serve" in block).splitlines()
+        arguments = re.sub(r":\d+", ":0", serve).split()[1:]
+        process = subprocess.Popen([METE, *arguments], stderr=subprocess.PIPE, text=True)
+        try:
+            ports = {}
+            while len(ports) < 2:
+                found = re.search(r"protocol=(\w+) address=127.0.0.1:(\d+)", process.stderr.readline())
+                ports[found[1]] = found[2]
+            redis = redis.replace("6379", ports["resp"])
+            self.assertEqual(run(*redis.split()).split(), ["0", "16", "15", "-1", "2"])
+            curl = shlex.split(curl.replace("8080", ports["http"]))
+            answers = [run(curl[0], "-s", *curl[1:]).replace("\r", "") for _ in range(6)]
+            for line in blocks("http")[0].splitlines():
+                self.assertIn(line + "\n", answers[0])
+            self.assertIn("HTTP/1.1 429 Too Many Requests\n", answers[5])
+            self.assertIn("Retry-After: 6\n", answers[5])
+        finally:
+            process.terminate()
+            process.stderr.close()
+            self.assertEqual(process.wait(30), 0)
 
     def test_limits(self):
         section = README[README.index("## Limits"):README.index("| algorithm")]

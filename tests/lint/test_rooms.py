@@ -18,7 +18,10 @@ ALLOWED = {
     "algorithm": {"base", "algorithm"},
     "table": {"base", "table"},
     "limiter": {"base", "algorithm", "table", "limiter"},
-    "cli": {"base", "algorithm", "table", "limiter", "cli", "bench"},
+    "wire": {"base", "wire"},
+    "policy": {"base", "policy"},
+    "server": {"base", "wire", "policy", "server"},
+    "cli": {"base", "algorithm", "table", "limiter", "wire", "policy", "server", "cli", "bench"},
 }
 FOLDERS = {room: SOURCE / "src" / room for room in ALLOWED} | {"bench": SOURCE / "bench"}
 
