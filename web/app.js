@@ -12,6 +12,7 @@ const SPANS = [60, 120, 300]; // seconds that are drawn: the first that holds wh
 const HISTORY = SPANS[SPANS.length - 1];
 const LATENCY_OVER = 10; // samples that the latency is taken from
 const TOP_SHOWN = 10;
+const KEY_KEPT = 64; // bytes of a key that the daemon's list of top keys keeps
 
 const byId = (id) => document.getElementById(id);
 
@@ -93,47 +94,46 @@ let credentials = ""; // of the sign-in form; kept by this page only
 class Failure extends Error {
   constructor(kind, message) {
     super(message);
-    this.kind = kind; // "gone", "locked", "refused"
+    this.kind = kind; // "gone": try again; "locked": somebody has to sign in; "refused"
   }
 }
 
-/** What a problem+json body says, or the status. */
-async function sentenceOf(response) {
-  try {
-    const problem = await response.json();
-    return problem.detail || problem.title || "status " + response.status;
-  } catch {
-    return "status " + response.status;
-  }
-}
-
-/** The JSON answer; statuses that are verdicts (a denied peek) are answers too. */
+/** The JSON answer.  A denial is an answer too, whatever its status is. */
 async function ask(path, options) {
-  const headers = credentials ? { Authorization: credentials } : {};
+  const { headers, ...others } = options || {};
+  const login = credentials ? { Authorization: credentials } : {};
   let response;
+  let answer = null;
   try {
     response = await fetch(path, {
       cache: "no-store",
-      headers,
+      headers: { Accept: "application/json", ...login, ...headers },
       signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...options,
+      ...others,
     });
+    const text = await response.text();
+    answer = parse(text);
   } catch {
     throw new Failure("gone", "The daemon does not answer.");
   }
-  if (response.status === 401) {
-    throw new Failure("locked", "The daemon asks who you are.");
+  if (answer !== null && (response.ok || typeof answer.allowed === "boolean")) {
+    return answer;
   }
-  if (response.status === 403) {
-    throw new Failure("refused", "This user may not see this: " + (await sentenceOf(response)));
+  const sentence = (answer && (answer.detail || answer.title)) || "status " + response.status;
+  if (response.status === 401 || response.status === 403) {
+    throw new Failure("locked", sentence);
   }
-  if (!response.ok) {
-    throw new Failure(response.status >= 500 ? "gone" : "refused", await sentenceOf(response));
+  if (response.ok) {
+    throw new Failure("gone", "The answer is no JSON: is something between the daemon and this page?");
   }
+  throw new Failure(response.status >= 500 ? "gone" : "refused", sentence);
+}
+
+function parse(text) {
   try {
-    return await response.json();
+    return JSON.parse(text);
   } catch {
-    throw new Failure("gone", "The daemon's answer is no JSON: is something between it and this page?");
+    return null;
   }
 }
 
@@ -595,7 +595,7 @@ function pick(name) {
 function keyRow() {
   const button = make("button", { type: "button" },
     make("span", { class: "name" }), make("span", { class: "count" }));
-  button.addEventListener("click", () => lookAt(button.dataset.policy, button.dataset.key));
+  button.addEventListener("click", () => lookAt(button.dataset));
   return make("li", {}, make("span", { class: "bar" }), button);
 }
 
@@ -617,13 +617,16 @@ function drawKeys(list, keys, empty) {
       list.append(keyRow());
     }
     const [bar, button] = list.children[i].children;
+    const isCut = key.key_len > KEY_KEPT;
+    const text = key.key !== undefined ? key.key : key.key_base64;
     bar.style.width = (100 * key.count) / keys[0].count + "%";
     button.dataset.policy = key.policy || "";
-    button.dataset.key = key.key;
-    button.disabled = key.is_cut || !key.policy;
-    button.title = key.is_cut ? "Only the beginning of this key is known" : key.policy ? "Peek at this key" : "";
-    button.firstChild.replaceChildren(key.key === "" ? "(empty)" : key.key + (key.is_cut ? "…" : ""),
-      make("span", { class: "policy" }, "  " + (key.policy || OWN_NAME)));
+    button.dataset.key = text;
+    button.dataset.base64 = key.key === undefined ? "yes" : "";
+    button.disabled = isCut || !key.policy;
+    button.title = isCut ? "Only the beginning of this key is known" : key.policy ? "Peek at this key" : "";
+    button.firstChild.replaceChildren(text === "" ? "(empty)" : text + (isCut ? "…" : ""),
+      make("span", { class: "policy" }, "  " + (key.policy || OWN_NAME) + (key.key === undefined ? ", base64" : "")));
     button.lastChild.replaceChildren(count(key.count));
     if (key.error * 50 > key.count) {
       button.lastChild.append(make("span", { class: "error", title: "The count is at most " + plain.format(key.error) + " too high" }, " −" + count(key.error)));
@@ -638,15 +641,17 @@ function drawTop() {
 
 // --- looking at a key -----------------------------------------------------------------------------
 
-function lookAt(policy, key) {
-  byId("ask-policy").value = policy;
-  byId("ask-key").value = key;
+function lookAt(of) {
+  byId("ask-policy").value = of.policy;
+  byId("ask-key").value = of.key;
+  byId("ask-base64").checked = of.base64 === "yes";
   peek();
   byId("ask-title").scrollIntoView({ block: "nearest" });
 }
 
 function question() {
-  return { policy: byId("ask-policy").value, key: byId("ask-key").value };
+  const key = byId("ask-key").value;
+  return { policy: byId("ask-policy").value, ...(byId("ask-base64").checked ? { key_base64: key } : { key }) };
 }
 
 function say(...nodes) {
@@ -668,20 +673,26 @@ function limitLines(limit) {
 }
 
 function verdict(answer) {
+  const wait = answer.retry_after_ms;
+  if (answer.failed) {
+    return make("p", { class: "verdict no" }, "No decision can be made: the next request is " +
+      (answer.allowed ? "let through." : "denied."));
+  }
+  if (answer.would_deny) {
+    return make("p", { class: "verdict yes" }, "The next request passes, and would be denied without dry run.");
+  }
   if (answer.allowed) {
     return make("p", { class: "verdict yes" }, "The next request passes.");
   }
-  const wait = answer.retry_after_ms;
-  return make("p", { class: "verdict no" }, wait === null ? "The next request never passes." :
+  return make("p", { class: "verdict no" }, wait === null ? "The next request never passes: it costs too much." :
     "The next request is denied for " + duration(wait / 1000) + ".");
 }
 
 async function peek(done) {
-  const { policy, key } = question();
   try {
-    const answer = await ask("v1/peek?" + new URLSearchParams({ policy, key }));
+    const answer = await ask("v1/peek?" + new URLSearchParams(question()));
     const list = make("dl", { class: "detail" });
-    for (const limit of answer.limits || [answer]) {
+    for (const limit of answer.limits || []) {
       list.append(...limitLines(limit));
     }
     say(...(done ? [make("p", {}, done)] : []), verdict(answer), list);
@@ -692,9 +703,8 @@ async function peek(done) {
 
 /** Asks first: what the key has spent is forgotten, and cannot be brought back. */
 function confirmReset() {
-  const { policy, key } = question();
   const dialog = byId("confirm");
-  byId("confirm-text").textContent = "Key “" + key + "” of policy " + policy +
+  byId("confirm-text").textContent = "Key “" + byId("ask-key").value + "” of policy " + byId("ask-policy").value +
     " gets its whole allowance back. This cannot be undone.";
   dialog.returnValue = "no";
   dialog.showModal();
@@ -704,7 +714,7 @@ async function reset() {
   try {
     await ask("v1/reset", {
       method: "POST",
-      headers: { "Content-Type": "application/json", ...(credentials ? { Authorization: credentials } : {}) },
+      headers: { "Content-Type": "application/json" },
       body: JSON.stringify(question()),
     });
     await peek("The key was reset.");
@@ -768,7 +778,7 @@ function onFailure(failure) {
   page.retryMs = Math.min(RETRY_MS_MAX, page.retryMs * 1.6);
   if (failure.kind === "locked") {
     setState("locked", "Sign in");
-    setNotice(credentials ? "Wrong user or password." : "");
+    setNotice(failure.message);
     if (byId("signin").hidden) {
       byId("signin").hidden = false;
       byId("signin-user").focus();
