@@ -7,10 +7,6 @@
 #include "server/conn.h"
 #include "server/server.h"
 
-/* Above this many takes in a batch every SAMPLE-th key is counted, SAMPLE times. */
-#define SAMPLE_ABOVE 16u
-#define SAMPLE 8u
-
 static void count_outcome(struct mete__loop *loop, const struct mete__bound_policy *policy,
                           enum mete__count_outcome outcome)
 {
@@ -50,7 +46,7 @@ void mete__batch_push(struct mete__loop *loop, const struct mete__pending *pendi
     mete__conn_touch(pending->conn);
 }
 
-static void answer(struct mete__loop *loop, size_t i, mete_status status, bool is_sampled)
+static void answer(struct mete__loop *loop, size_t i, mete_status status)
 {
     const struct mete__pending *pending = &loop->pending[i];
     const struct mete_decision *decision = status == METE_OK ? &loop->decisions[i] : NULL;
@@ -65,10 +61,8 @@ static void answer(struct mete__loop *loop, size_t i, mete_status status, bool i
         outcome = policy != NULL && policy->dry_run ? METE__OUTCOME_WOULD_DENY : METE__OUTCOME_DENIED;
     }
     count_outcome(loop, pending->policy, outcome);
-    if (is_sampled) {
-        mete__top_add(&loop->top, place_of(pending->policy), loop->requests[i].key, loop->requests[i].key_len,
-                      decision != NULL && decision->allowed, loop->batch_len > SAMPLE_ABOVE ? SAMPLE : 1);
-    }
+    mete__top_note(&loop->top, loop->batch_len, place_of(pending->policy), loop->requests[i].key,
+                   loop->requests[i].key_len, decision != NULL && decision->allowed);
     pending->reply(pending->conn, pending, decision, status);
     pending->conn->is_pending = false;
 }
@@ -86,8 +80,7 @@ void mete__batch_flush(struct mete__loop *loop)
         }
         mete_status status = mete_take_batch(loop->limiters[i], &loop->requests[i], end - i, &loop->decisions[i]);
         for (; i < end; i++) {
-            bool is_sampled = count <= SAMPLE_ABOVE || loop->top.skip++ % SAMPLE == 0;
-            answer(loop, i, status, is_sampled);
+            answer(loop, i, status);
         }
     }
     mete__counts_add(&loop->counts.of[METE__COUNT_BATCHES], 1);

@@ -118,6 +118,7 @@ static void on_wake(uv_async_t *wake)
 static void on_timer(uv_timer_t *timer)
 {
     struct mete__loop *loop = timer->data;
+    mete__top_turn(&loop->top, uv_now(&loop->uv));
     mete__conns_sweep(loop);
     if (!loop->is_draining) {
         return;

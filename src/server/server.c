@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/listen.h"
+#include "server/live.h"
 #include "server/log.h"
 #include "server/notify.h"
 
@@ -333,6 +334,7 @@ static void close_server(struct mete__server *server)
     free(server->loops);
     mete__watch_clear(&server->watch);
     mete__tls_context_release(server->tls);
+    mete__live_stop(); /* it walks the stores */
     mete__engine_destroy(server->engine);
     pthread_mutex_destroy(&server->tls_mutex);
 }
