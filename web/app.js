@@ -520,7 +520,7 @@ function spark(svg, name) {
   const y = (value) => height - 1 - (value / peak) * (height - 3);
   const runs = runsOf(samples);
   trace(runs, x, y, (s) => of(s).allowed, svg.children[1], svg.children[0], height - 1);
-  trace(runs, x, y, (s) => of(s).denied, svg.children[2], null, height - 1);
+  trace(runs, x, y, (s) => of(s).denied + of(s).would, svg.children[2], null, height - 1);
 }
 
 function policyRow(name) {
