@@ -145,13 +145,12 @@ class Browser:
     def type(self, text):
         self.call("Input.insertText", text=text)
 
-    def picture(self, path=None, whole=True):
-        """A screenshot as PNG bytes."""
-        options = {"format": "png", "captureBeyondViewport": whole}
-        if whole:
-            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        png = base64.b64decode(self.call("Page.captureScreenshot", **options)["data"])
+    def picture(self, path=None, scale=1):
+        """A screenshot of the whole page as PNG bytes."""
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": scale}
+        png = base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                                         clip=clip)["data"])
         if path:
             with open(path, "wb") as file:
                 file.write(png)
