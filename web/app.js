@@ -71,6 +71,9 @@ function bytes(value) {
 
 /** "350 µs", "1.5 s", "3 min 20 s", "2 d 4 h" */
 function duration(seconds) {
+  if (seconds <= 0) {
+    return "0 s";
+  }
   if (seconds < 0.001) {
     return Math.round(seconds * 1e6) + " µs";
   }
@@ -156,7 +159,8 @@ function setState(kind, text) {
     state.dataset.state = kind;
     state.textContent = text;
   }
-  document.body.toggleAttribute("data-stale", kind === "gone" || kind === "locked");
+  document.body.toggleAttribute("data-stale", kind === "gone");
+  byId("main").hidden = kind === "locked";
 }
 
 function setNotice(text) {
