@@ -32,8 +32,11 @@ static void reply_batched(struct mete__conn *conn, const struct mete__pending *p
 {
     const struct mete_request *request = &conn->loop->requests[pending - conn->loop->pending];
     struct mete__outcome outcome;
-    const struct mete__http_decided decided = {pending->policy, &outcome, request->key, request->key_len,
-                                               request->cost};
+    const struct mete__http_decided decided = {.bound = pending->policy,
+                                               .outcome = &outcome,
+                                               .key = request->key,
+                                               .key_len = request->key_len,
+                                               .cost = request->cost};
     if (decision != NULL) {
         mete__outcome_of_one(pending->policy, decision, &outcome);
     } else {
@@ -49,8 +52,13 @@ static void decide_now(struct mete__http_call *call, const struct mete__bound_po
                        struct mete__span key, uint64_t cost, uint64_t wait_ns_max)
 {
     struct mete__outcome outcome;
-    const struct mete__http_decided decided = {bound, &outcome, key.at, key.len,
-                                               verb == METE__VERB_RESET || verb == METE__VERB_REFUND ? 0 : cost};
+    bool is_charge = verb == METE__VERB_TAKE || verb == METE__VERB_RESERVE;
+    const struct mete__http_decided decided = {.bound = bound,
+                                               .outcome = &outcome,
+                                               .key = key.at,
+                                               .key_len = key.len,
+                                               .cost = is_charge || verb == METE__VERB_PEEK ? cost : 0,
+                                               .is_question = verb == METE__VERB_PEEK};
     mete__conn_settle(call->conn);
     mete__engine_decide(bound, verb, key.at, key.len, cost, wait_ns_max, &outcome);
     if (outcome.status == METE_ENOTSUP) {
@@ -58,7 +66,7 @@ static void decide_now(struct mete__http_call *call, const struct mete__bound_po
                            bound->policy->name);
         return;
     }
-    if (verb == METE__VERB_TAKE || verb == METE__VERB_RESERVE) {
+    if (is_charge) {
         mete__loop_count(call->conn->loop, bound, &outcome, key.at, key.len);
     }
     mete__http_decided_answer(&call->conn->out, call->how, &decided);
@@ -161,7 +169,8 @@ static void decide_items(struct mete__http_call *call, const struct item *items,
         const struct mete__http_args *args = &item->args;
         struct mete__outcome outcome;
         uint64_t cost = (args->given & METE__ARG_COST) != 0 ? args->cost : item->bound->policy->cost;
-        const struct mete__http_decided decided = {item->bound, &outcome, args->key.at, args->key.len, cost};
+        const struct mete__http_decided decided = {
+            .bound = item->bound, .outcome = &outcome, .key = args->key.at, .key_len = args->key.len, .cost = cost};
         mete__engine_decide(item->bound, METE__VERB_TAKE, args->key.at, args->key.len, cost, 0, &outcome);
         mete__loop_count(call->conn->loop, item->bound, &outcome, args->key.at, args->key.len);
         mete__out_text(body, i > 0 ? "," : "");

@@ -209,7 +209,7 @@ static void answer_failure(struct mete__out *out, uint32_t how, const struct met
 static void write_fields(struct mete__out *out, const struct mete__http_decided *decided)
 {
     unsigned styles = decided->bound->policy->headers;
-    bool is_denied = !decided->outcome->allowed;
+    bool is_denied = !decided->outcome->allowed && !decided->is_question;
     if (styles == 0 && !is_denied) {
         return;
     }
@@ -234,15 +234,16 @@ void mete__http_decided_answer(struct mete__out *out, uint32_t how, const struct
     }
     char bytes[BODY_SIZE];
     struct mete__out body = mete__out_on(bytes, sizeof bytes);
-    unsigned status = outcome->allowed ? 200 : deny_status(how, decided->bound->policy);
-    bool is_empty = outcome->allowed && (how & METE__HOW_CHECK) != 0;
-    if (!outcome->allowed) {
+    bool is_fine = outcome->allowed || decided->is_question;
+    unsigned status = is_fine ? 200 : deny_status(how, decided->bound->policy);
+    bool is_empty = is_fine && (how & METE__HOW_CHECK) != 0;
+    if (!is_fine) {
         write_denial(&body, how, decided, status);
     } else if (!is_empty) {
         mete__http_decided_json(&body, decided);
     }
     mete__answer_begin(out, how, status);
     write_fields(out, decided);
-    const char *type = is_empty ? NULL : outcome->allowed ? METE__TYPE_JSON : METE__TYPE_PROBLEM;
+    const char *type = is_empty ? NULL : is_fine ? METE__TYPE_JSON : METE__TYPE_PROBLEM;
     mete__answer_end(out, how, type, body.bytes, body.len);
 }

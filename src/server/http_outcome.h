@@ -11,6 +11,7 @@ struct mete__http_decided {
     const void *key;
     size_t key_len;
     uint64_t cost;
+    bool is_question; /* a peek: "no" is a good answer to it, with status 200 */
 };
 
 /* The whole answer, appended to out. */
