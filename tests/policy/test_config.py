@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mete config: check, explain and schema; the sample and the manual page of the file; and that no field,
+left out or damaged, lets a limit vanish without a word."""
+import copy
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+METE = os.environ["METE_BIN"]
+SOURCE = pathlib.Path(os.environ["METE_SOURCE_DIR"])
+SAMPLE = SOURCE / "examples" / "mete.yaml"
+
+
+def config(*words):
+    return subprocess.run([METE, "config", *words], capture_output=True, text=True, timeout=60)
+
+
+class Text(str):
+    """Written in quotes."""
+
+
+def emit(value, indent=0):
+    """A dict, list or leaf as YAML in block style."""
+    pad = "  " * indent
+    if isinstance(value, dict):
+        if not value:
+            return " {}\n"
+        lines = "\n" if indent else ""
+        return lines + "".join(f"{pad}{name}:{emit(item, indent + 1)}" for name, item in value.items())
+    if isinstance(value, list):
+        return " []\n" if not value else "\n" + "".join(f"{pad}-{emit(item, indent + 1)}" for item in value)
+    if value is None:
+        return "\n"
+    return f" {json.dumps(value)}\n" if isinstance(value, Text) else f" {value}\n"
+
+
+FULL = {
+    "listen": [
+        {"resp": "127.0.0.1:6379", "tls": "true"},
+        {"http": "unix:/run/mete.sock", "unix_mode": "0660"},
+    ],
+    "threads": "2",
+    "store": {"path": "memory", "keys_max": "5000", "log_units_max": "100000", "on_full": "evict"},
+    "tls": {"certificate": "/c.pem", "key": "/k.pem", "client_ca": "/a.pem"},
+    "users": [
+        {"name": "default", "policies": "none", "may_bring_limits": "false", "may_administer": "false"},
+        {
+            "name": "gateway",
+            "password": "secret",
+            "certificate_name": "gw",
+            "policies": ["api"],
+            "may_bring_limits": "true",
+            "may_administer": "true",
+        },
+    ],
+    "client_address": {
+        "header": "X-Forwarded-For",
+        "depth": "1",
+        "trusted_proxies": ["10.0.0.0/8", Text("2001:db8::/32")],
+        "ipv6_prefix": "64",
+    },
+    "bounds": {
+        "connections_max": "100",
+        "request_bytes_max": "64KiB",
+        "output_bytes_max": "1MiB",
+        "idle_timeout": "5m",
+        "request_timeout": "10s",
+        "drain_timeout": "10s",
+    },
+    "log": {"format": "json", "level": "warn", "keys": "true"},
+    "policies": {
+        "api": {
+            "limits": {
+                "per_second": "10/s burst 20",
+                "per_day": {"limit": "fixed_window 10000/day calendar zone UTC", "cost": "1"},
+            },
+            "cost": "2",
+            "dry_run": "false",
+            "on_full": "deny",
+            "on_store_failure": "allow",
+            "headers": ["draft-10", "x-ratelimit-delta"],
+            "deny_status": "403",
+            "key": ["client_address", Text("header:X-Api-Key")],
+            "plans": {"gold": {"per_second": "100/s burst 50", "per_day": {"limit": "5/s", "cost": "3"}}},
+            "overrides": [{"key": "alice", "plan": "gold"}, {"prefix": Text("gold:"), "plan": "gold"}],
+        },
+        "login": {"limits": {"attempts": "sliding_log 5/10m"}},
+    },
+}
+
+
+def paths_of(value, path=()):
+    """Every place in the tree, the root excepted."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in items:
+        yield path + (name,)
+        yield from paths_of(item, path + (name,))
+
+
+def parent_of(tree, path):
+    for name in path[:-1]:
+        tree = tree[name]
+    return tree
+
+
+def canonical(text):
+    """A limit as mete writes it."""
+    run = subprocess.run([METE, "limit", "--json", text], capture_output=True, text=True, timeout=60)
+    return json.loads(run.stdout)["limit"]
+
+
+class Mutations(unittest.TestCase):
+    """Of a file that uses every key."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.file = os.path.join(cls.folder.name, "mete.yaml")
+        cls.limits = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def check(self, tree):
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(emit(tree))
+        return config("check", "--json", self.file)
+
+    def assert_loud(self, run, path):
+        self.assertEqual(run.returncode, 3, path)
+        self.assertRegex(run.stderr, rf"^{re.escape(self.file)}:\d+:\d+: \S", path)
+        told = json.loads(run.stdout)
+        self.assertFalse(told["ok"])
+        self.assertEqual(told["faults"], run.stderr.splitlines())
+
+    def limit_of(self, text):
+        if text not in self.limits:
+            self.limits[text] = canonical(text)
+        return self.limits[text]
+
+    def assert_still_limits(self, run, tree, path):
+        """Each policy that is left has each limit that is left, with its figures, in each plan."""
+        found = {policy["name"]: policy for policy in json.loads(run.stdout)["policies"]}
+        self.assertEqual(list(found), list(tree.get("policies", {})), path)
+        for name, policy in tree.get("policies", {}).items():
+            own = {}
+            for limit_name, limit in policy["limits"].items():
+                limit = limit if isinstance(limit, dict) else {"limit": limit}
+                own[limit_name] = {"limit": self.limit_of(limit["limit"])}
+                if "cost" in limit:
+                    own[limit_name]["cost"] = int(limit["cost"])
+            self.assertEqual(found[name]["limits"], own, path)
+            self.assertEqual(list(found[name]["plans"]), list(policy.get("plans", {})), path)
+            for plan_name, plan in policy.get("plans", {}).items():
+                expected = copy.deepcopy(own)
+                for limit_name, limit in plan.items():
+                    limit = limit if isinstance(limit, dict) else {"limit": limit}
+                    expected[limit_name]["limit"] = self.limit_of(limit["limit"])
+                    if "cost" in limit:
+                        expected[limit_name]["cost"] = int(limit["cost"])
+                self.assertEqual(found[name]["plans"][plan_name], expected, path)
+            overrides = policy.get("overrides", [])
+            self.assertEqual(found[name]["override_keys"], sum("key" in item for item in overrides), path)
+            self.assertEqual(found[name]["override_prefixes"], sum("prefix" in item for item in overrides), path)
+
+    def test_whole(self):
+        run = self.check(FULL)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assert_still_limits(run, FULL, "whole")
+        api = json.loads(run.stdout)["policies"][0]
+        self.assertEqual((api["cost"], api["on_full"], api["on_store_failure"]), (2, "deny", "allow"))
+        self.assertEqual((api["headers"], api["deny_status"]), ("draft-10, x-ratelimit-delta", 403))
+        self.assertEqual(api["key"], "client_address, header:X-Api-Key")
+
+    def test_every_key_is_used(self):
+        """FULL has each key of the reference, so that the mutations reach all of them."""
+        used = set()
+        for path in paths_of(FULL):
+            used.add(path[-1])
+        keys = re.findall(r"^\| `(\w+)` \|", config("schema").stdout, flags=re.M)
+        self.assertGreater(len(keys), 50)
+        self.assertEqual(set(keys) - used - {"password_sha256", "password_file"}, set())
+
+    def test_left_out(self):
+        loud = 0
+        for path in paths_of(FULL):
+            tree = copy.deepcopy(FULL)
+            del parent_of(tree, path)[path[-1]]
+            run = self.check(tree)
+            if run.returncode == 0:
+                self.assert_still_limits(run, tree, path)
+            else:
+                self.assert_loud(run, path)
+                loud += 1
+        self.assertGreater(loud, 10)
+
+    def test_renamed(self):
+        """A key that is misspelt is told, and names of the file's own stay what they are."""
+        free = {("policies",), ("policies", "api", "limits"), ("policies", "api", "plans"),
+                ("policies", "login", "limits")}
+        for path in paths_of(FULL):
+            tree = copy.deepcopy(FULL)
+            parent = parent_of(tree, path)
+            if not isinstance(parent, dict) or path[:-1] in free:
+                continue
+            renamed = {name + ("x" if name == path[-1] else ""): item for name, item in parent.items()}
+            parent.clear()
+            parent.update(renamed)
+            self.assert_loud(self.check(tree), path)
+
+    def test_emptied(self):
+        for path in paths_of(FULL):
+            value = parent_of(FULL, path)[path[-1]]
+            for nothing in (None, {} if isinstance(value, dict) else []):
+                tree = copy.deepcopy(FULL)
+                parent_of(tree, path)[path[-1]] = nothing
+                run = self.check(tree)
+                section = len(path) == 1 and path[0] in ("store", "client_address", "bounds", "log")
+                if section and nothing == {}:
+                    self.assertEqual(run.returncode, 0, path)
+                    self.assert_still_limits(run, tree, path)
+                else:
+                    self.assert_loud(run, (path, nothing))
+
+    def test_zeroed(self):
+        """Zero is never "unlimited"."""
+        may_be_zero = {"threads", "idle_timeout", "drain_timeout"}
+        for path in paths_of(FULL):
+            tree = copy.deepcopy(FULL)
+            value = parent_of(tree, path)[path[-1]]
+            if not isinstance(value, str) or not re.match(r"\d+[A-Za-z]*$", value) or path[-1] in may_be_zero:
+                continue
+            parent_of(tree, path)[path[-1]] = "0"
+            self.assert_loud(self.check(tree), path)
+
+
+class Sample(unittest.TestCase):
+    def test_is_right(self):
+        run = config("check", str(SAMPLE))
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertTrue(run.stdout.endswith("\nOK\n"))
+
+    def test_shows_defaults(self):
+        """What it says outside of policies is what holds without it."""
+        sample = json.loads(config("check", "--json", str(SAMPLE)).stdout)
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("policies: {a: {limits: {b: 1/s}}}\n")
+            file.flush()
+            least = json.loads(config("check", "--json", file.name).stdout)
+        for key in ("listen", "store", "users", "login_required"):
+            self.assertEqual(sample[key], least[key], key)
+
+    def test_has_every_key(self):
+        keys = set(re.findall(r"^\| `(\w+)` \|", config("schema").stdout, flags=re.M))
+        text = SAMPLE.read_text(encoding="utf-8")
+        missing = {key for key in keys if not re.search(rf"\b{key}:", text)}
+        self.assertEqual(missing - {"password", "password_sha256"}, set())
+        for name in ("password", "password_sha256"):
+            self.assertIn(name, text)
+
+    def test_comments_are_right(self):
+        """The parts that are left out are right too, when they are put in."""
+        lines = []
+        block = False
+        for line in SAMPLE.read_text(encoding="utf-8").splitlines():
+            match = re.match(r"( *)# (.*)$", line)
+            starts = match and re.match(r"(tls|users|trusted_proxies):|- resp:", match[2])
+            block = bool(match) and (block or bool(starts))
+            lines.append(match[1] + match[2] if block and match else line)
+        with tempfile.TemporaryDirectory() as folder:
+            password = os.path.join(folder, "password")
+            pathlib.Path(password).write_text("secret\n", encoding="utf-8")
+            file = os.path.join(folder, "mete.yaml")
+            text = "\n".join(lines).replace("/etc/mete/gateway.password", password) + "\n"
+            self.assertGreater(text.count("\ntls:") + text.count("\nusers:") + text.count("  trusted_proxies:"), 2)
+            pathlib.Path(file).write_text(text, encoding="utf-8")
+            run = config("check", "--json", file)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            told = json.loads(run.stdout)
+            self.assertEqual(told["users"], ["default", "gateway"])
+            self.assertEqual(len(told["listen"]), 3)
+
+
+class Reference(unittest.TestCase):
+    def test_page_is_what_the_program_says(self):
+        page = (SOURCE / "docs" / "configuration.md").read_text(encoding="utf-8")
+        self.assertTrue(page.endswith("\n\n" + config("schema").stdout), "put in the output of 'mete config schema'")
+
+    def test_examples_of_the_page(self):
+        page = (SOURCE / "docs" / "configuration.md").read_text(encoding="utf-8")
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(re.search(r"```yaml\n(.*?)```", page, flags=re.S)[1])
+            file.flush()
+            run = config("check", file.name)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+
+class Explain(unittest.TestCase):
+    def explain(self, key, policy="api"):
+        run = config("explain", "--json", str(SAMPLE), policy, key)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_plans(self):
+        for key, plan, override in (
+            ("bob", "default", None),
+            ("alice", "gold", {"kind": "key", "text": "alice"}),
+            ("partner:7", "partner", {"kind": "prefix", "text": "partner:"}),
+            ("partner:trial:7", "default", {"kind": "prefix", "text": "partner:trial:"}),
+        ):
+            told = self.explain(key)
+            self.assertEqual((told["plan"], told["override"]), (plan, override), key)
+
+    def test_numbers(self):
+        per_second, per_day = self.explain("bob")["limits"]
+        self.assertEqual(per_second["limit"], "token_bucket 10/1s burst 20")
+        self.assertEqual((per_second["count"], per_second["period_ns"], per_second["capacity"]), (10, 10**9, 20))
+        self.assertEqual((per_second["refill_ns"], per_second["cost"]), (2 * 10**9, 1))
+        self.assertEqual((per_second["cost_is_fixed"], per_day["cost_is_fixed"]), (False, True))
+        self.assertEqual((per_second["header_quota"], per_second["header_window"]), (20, 2))
+        self.assertTrue(per_day["period_is_mean"])
+        gold = self.explain("alice")["limits"]
+        self.assertEqual((gold[0]["capacity"], gold[1]["count"]), (200, 1000000))
+        login = self.explain("x", "login")
+        self.assertEqual((login["deny_status"], login["headers"]), (403, ["draft-10"]))
+
+    def test_text(self):
+        run = config("explain", str(SAMPLE), "api", "a\x1b\xe9")
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("key      'a\\x1b\\xc3\\xa9'\n", run.stdout)
+        self.assertIn("plan     default: no override is for this key\n", run.stdout)
+        self.assertIn("10 requests per 1 second, at most 20 at one instant (token bucket)\n", run.stdout)
+        self.assertIn("full again 2 seconds after all of it was spent\n", run.stdout)
+        self.assertIn("headers  draft-10\n", run.stdout)
+        self.assertIn("HTTP 429 with Retry-After", run.stdout)
+
+    def test_unknown_policy(self):
+        run = config("explain", str(SAMPLE), "nothing", "x")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("has no policy 'nothing'", run.stderr)
+
+
+class Commands(unittest.TestCase):
+    def test_usage(self):
+        self.assertEqual(config().returncode, 2)
+        self.assertEqual(config("nothing").returncode, 2)
+        self.assertIn("unknown command 'nothing'", config("nothing").stderr)
+        self.assertEqual(config("check").returncode, 2)
+        self.assertEqual(config("check", "a", "b").returncode, 2)
+        self.assertEqual(config("explain", "a", "b").returncode, 2)
+        self.assertEqual(config("--help").returncode, 0)
+        for name in ("check", "explain", "schema"):
+            self.assertIn(f"Usage: mete config {name}", config(name, "--help").stdout)
+        run = subprocess.run([METE, "help", "config"], capture_output=True, text=True, timeout=60)
+        self.assertIn("explain FILE POLICY KEY", run.stdout)
+
+    def test_no_file(self):
+        for words in (("check", "/nowhere"), ("explain", "/nowhere", "a", "b")):
+            run = config(*words)
+            self.assertEqual(run.returncode, 3)
+            self.assertEqual(run.stderr, "/nowhere: cannot be opened: No such file or directory\n")
+
+    def warnings(self, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text)
+            file.flush()
+            run = config("check", "--json", file.name)
+            plain = config("check", file.name)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        told = json.loads(run.stdout)["warnings"]
+        self.assertEqual(plain.stderr, "".join(f"mete config check: warning: {line}\n" for line in told))
+        self.assertEqual(plain.returncode, 0)
+        return told
+
+    def test_warnings(self):
+        policy = "policies: {a: {limits: {b: 5/s}}}\n"
+        for address in ("127.0.0.1:1", "127.9.9.9:1", "localhost:1", "'[::1]:1'", "unix:/a", "fd:a"):
+            self.assertEqual(self.warnings(policy + f"listen: [{{resp: {address}}}]\n"), [], address)
+        for address in ("0.0.0.0:1", "'[::]:1'", "'[::2]:1'", "example.com:1", "192.0.2.1:1"):
+            told = self.warnings(policy + f"listen: [{{http: {address}}}]\n")
+            self.assertEqual(len(told), 1, address)
+            self.assertIn("without logging in", told[0])
+        told = self.warnings(policy + "listen: [{resp: '0.0.0.0:1'}]\nusers: [{name: u, policies: all, password: p}]\n")
+        self.assertEqual(told, ["listen: passwords travel to 0.0.0.0:1 in plain text; set tls: true"])
+        told = self.warnings(policy + "tls: {certificate: /nowhere/c, key: /nowhere/k}\n")
+        self.assertEqual(len(told), 3)
+        told = self.warnings("policies: {a: {limits: {b: 5/s}, plans: {p: {b: 6/s}}}}\n")
+        self.assertEqual(told, ["policies: 'a' has plans but no overrides: no key is on them"])
+        told = self.warnings("store: {log_units_max: 9}\npolicies: {a: {limits: {b: sliding_log 5/s}}}\n")
+        self.assertEqual(len(told), 1)
+        self.assertEqual(len(self.warnings("threads: 1\n")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
