@@ -88,10 +88,11 @@ void mete__load_client_address(const struct mete__loader *loader, const struct m
     if (seen[ADDRESS_PROXIES] != NULL) {
         load_proxies(loader, seen[ADDRESS_PROXIES]);
     }
-    if (address->header == NULL) {
+    const struct mete__node *header = seen[ADDRESS_HEADER];
+    if (header == NULL || address->header == NULL) {
         address->header = "X-Forwarded-For";
-    } else if (!mete__is_token(address->header, seen[ADDRESS_HEADER]->len)) {
-        mete__fault_at(loader, seen[ADDRESS_HEADER], "header: %s is not the name of a header",
-                       mete__quote(seen[ADDRESS_HEADER]->text, seen[ADDRESS_HEADER]->len).text);
+    } else if (!mete__is_token(header->text, header->len)) {
+        mete__fault_at(loader, header, "header: %s is not the name of a header",
+                       mete__quote(header->text, header->len).text);
     }
 }

@@ -209,21 +209,23 @@ static void load_listener(const struct mete__loader *loader, const struct mete__
     if (node->kind != METE__NODE_MAP) {
         return;
     }
-    if ((seen[LISTEN_RESP] == NULL) == (seen[LISTEN_HTTP] == NULL)) {
+    bool is_resp = seen[LISTEN_RESP] != NULL;
+    const struct mete__node *where = is_resp ? seen[LISTEN_RESP] : seen[LISTEN_HTTP];
+    if (where == NULL || (is_resp && seen[LISTEN_HTTP] != NULL)) {
         mete__fault_at(loader, node, "listen: each listener is either resp: ADDRESS or http: ADDRESS");
         return;
     }
     struct mete__listener listener = {.unix_mode = 0600, .is_tls = item.is_tls};
-    listener.protocol = seen[LISTEN_RESP] != NULL ? METE__PROTOCOL_RESP : METE__PROTOCOL_HTTP;
-    listener.address = item.resp != NULL ? item.resp : item.http;
+    listener.protocol = is_resp ? METE__PROTOCOL_RESP : METE__PROTOCOL_HTTP;
+    listener.address = is_resp ? item.resp : item.http;
     if (listener.address == NULL) {
         return;
     }
-    check_address(loader, seen[item.resp != NULL ? LISTEN_RESP : LISTEN_HTTP], &listener);
-    if (item.unix_mode != NULL) {
+    check_address(loader, where, &listener);
+    if (seen[LISTEN_UNIX_MODE] != NULL && item.unix_mode != NULL) {
         read_mode(loader, seen[LISTEN_UNIX_MODE], item.unix_mode, &listener);
     }
-    if (listener.is_tls && config->tls.certificate == NULL) {
+    if (seen[LISTEN_TLS] != NULL && listener.is_tls && config->tls.certificate == NULL) {
         mete__fault_at(loader, seen[LISTEN_TLS],
                        "tls: there is no certificate; give certificate and key in section tls");
     }

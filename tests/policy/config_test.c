@@ -340,6 +340,46 @@ static void test_utf8(void **state)
     mete__config_destroy(config);
 }
 
+/* Those of libyaml go through these two, which it lets a program replace. */
+static size_t yaml_allocations_left = SIZE_MAX;
+
+__attribute__((visibility("default"))) void *yaml_malloc(size_t size);
+__attribute__((visibility("default"))) void *yaml_realloc(void *old, size_t size);
+
+void *yaml_malloc(size_t size)
+{
+    return yaml_allocations_left == 0 || yaml_allocations_left-- == 0 ? NULL : malloc(size > 0 ? size : 1);
+}
+
+void *yaml_realloc(void *old, size_t size)
+{
+    return yaml_allocations_left == 0 || yaml_allocations_left-- == 0 ? NULL : realloc(old, size > 0 ? size : 1);
+}
+
+/* The n-th allocation of libyaml fails, for every n. */
+static void test_yaml_memory(void **state)
+{
+    (void)state;
+    static const char text[] = "# a comment\n" POLICIES "log: {\"keys\": true}\nstore:\n  path: >-\n    memory\n";
+    size_t n = 0;
+    struct mete__config *config = NULL;
+    for (;; n++) {
+        yaml_allocations_left = n;
+        mete_status status = mete__config_parse("f", text, sizeof(text) - 1, &config, why, sizeof(why));
+        bool is_spent = yaml_allocations_left == 0;
+        yaml_allocations_left = SIZE_MAX;
+        if (status == METE_OK) {
+            break;
+        }
+        assert_true(is_spent);
+        assert_int_equal(status, METE_ENOMEM);
+        assert_string_equal(why, "f: no memory to read it");
+        assert_null(config);
+    }
+    mete__config_destroy(config);
+    assert_true(n > 20);
+}
+
 /* However much memory there is: all of it, or a sentence and nothing left behind
  * (the address sanitizer would tell). */
 static void test_memory(void **state)
@@ -375,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_users),         cmocka_unit_test(test_default_user),
         cmocka_unit_test(test_password_file), cmocka_unit_test(test_load),
         cmocka_unit_test(test_utf8),          cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_yaml_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
