@@ -176,13 +176,14 @@ static void json_values(void **state)
 static void every_byte_is_valid_json(void **state)
 {
     (void)state;
-    char bytes[256 + 3];
+    char bytes[256 + 3 + 1];
+    const size_t len = sizeof(bytes) - 1;
     for (int i = 0; i < 256; i++) {
         bytes[i] = (char)i;
     }
-    memcpy(bytes + 256, "\xE2\x82\xAC", 3);
+    memcpy(bytes + 256, "\xE2\x82\xAC", 4); /* and a NUL, for the event */
     mete__log_configure(true, METE__LOG_DEBUG);
-    METE__LOG(METE__LOG_INFO, bytes + 200, METE__LOG_BYTES("v", bytes, sizeof(bytes)), METE__LOG_U64("n", 7));
+    METE__LOG(METE__LOG_INFO, bytes + 200, METE__LOG_BYTES("v", bytes, len), METE__LOG_U64("n", 7));
     hear();
     json_error_t error;
     json_t *line = json_loads(said, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
