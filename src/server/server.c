@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/server.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -346,12 +347,25 @@ static uint64_t wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* When one of the standard streams is closed, a client's connection could get its number, and the log with it. */
+static void keep_standard_streams(void)
+{
+    int fd = 0;
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+    if (fd > STDERR_FILENO) {
+        close(fd);
+    }
+}
+
 int mete__server_run(const struct mete__server_options *options, char *why, size_t why_size)
 {
     struct mete__server server = {.options = *options, .started_ms = wall_ms()};
     struct mete__config *config;
     pthread_mutex_init(&server.tls_mutex, NULL);
     signal(SIGPIPE, SIG_IGN);
+    keep_standard_streams();
     mete_status status = prepare(&server, &config, why, why_size);
     if (status == METE_OK) {
         const struct mete__snapshot *first = mete__engine_join(server.engine); /* keeps config while sockets need it */

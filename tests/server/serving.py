@@ -65,8 +65,8 @@ class Daemon:
             raise AssertionError(f"mete serve ended with status {status}:\n" + "\n".join(log))
 
 
-def wait_until(is_so):
-    end = time.monotonic() + WAIT_S
+def wait_until(is_so, seconds=WAIT_S):
+    end = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > end:
             raise AssertionError("it did not happen in time")

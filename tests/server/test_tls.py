@@ -273,8 +273,15 @@ class Tls(unittest.TestCase):
     def test_a_certificate_that_changes_without_a_signal(self):
         daemon = self.serve()
         port = daemon.port("resp")
-        self.use("renewed")
-        wait_until(lambda: self.common_name(self.connect(port)) == "renewed")
+        # What changes before the daemon first looks at its files goes unnoticed, so it is changed again.
+        for _ in range(WAIT_S // 3):
+            self.use("renewed")
+            try:
+                wait_until(lambda: self.common_name(self.connect(port)) == "renewed", seconds=3)
+                break
+            except AssertionError:
+                pass
+        self.assertEqual(self.common_name(self.connect(port)), "renewed")
 
     def test_a_key_that_does_not_fit_changes_nothing(self):
         daemon = self.serve()
