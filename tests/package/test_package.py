@@ -32,7 +32,6 @@ INSTALLED = [
     r"lib/[\w-]*/?cmake/mete/mete-targets-\w+\.cmake",
     r"bin/mete",
     r"lib/systemd/system/mete\.service",
-    r"lib/systemd/system/mete-activated\.service",
     r"lib/systemd/system/mete\.socket",
     r"lib/sysusers\.d/mete\.conf",
     r"share/man/man1/mete\.1",

@@ -117,9 +117,14 @@ class Activation(unittest.TestCase):
         self.addCleanup(daemon.finish)
         return daemon
 
-    def test_by_number_as_the_unit_does(self):
+    def test_by_number_from_the_configuration(self):
+        """As docs/systemd.md says; both sockets of a unit have its name."""
         held = self.sockets(socket.AF_INET, socket.AF_INET)
-        self.serve(held, "mete.socket:mete.socket", "--resp", "fd:0", "--http", "fd:1", "--threads", "2")
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+            config.write('listen:\n  - resp: "fd:0"\n  - http: "fd:1"\npolicies: {p: {limits: {l: 5/s}}}\n')
+            config.flush()
+            daemon = self.serve(held, "mete.socket:mete.socket", "--config", config.name, "--threads", "2")
+            wait_until(lambda: len(daemon.addresses()) == 2)
         for _ in range(10):
             self.assertEqual(ask(held[0].getsockname()), PONG)
         answer = ask(held[1].getsockname(), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 BUILD = os.environ["METE_BUILD_DIR"]
-UNITS = ("mete.service", "mete-activated.service", "mete.socket")
+UNITS = ("mete.service", "mete.socket")
 
 YES = r"yes|no"
 TIME = r"\d+(ms|s|min)"
@@ -41,7 +41,6 @@ KNOWN = {
     },
     "Socket": {
         "ListenStream": r"(\d+\.\d+\.\d+\.\d+:|\[[0-9a-f:]+\]:)\d+|/\S+", "NoDelay": YES, "Backlog": r"\d+",
-        "Service": r"[\w-]+\.service",
     },
     "Install": {"WantedBy": UNIT_LIST, "Also": UNIT_LIST},
 }
@@ -100,7 +99,7 @@ class Units(unittest.TestCase):
         return [value for _, entry_key, value in self.units[name] if entry_key == key]
 
     def test_the_check_notices(self):
-        for broken in ("[Service]\nProtectHome=maybe\n", "[Service]\nProtectHomes=yes\n", "[Servce]\nType=notify\n",
+        for broken in ("[Service]\nProtectHome=maybe\n", "[Service]\nProtectHomes=yes\n", "[Servant]\nType=notify\n",
                        "[Socket]\nListenStream=localhost\n", "[Service]\nExecStart=mete serve\n"):
             self.assertEqual(len(list(problems(read_unit(broken)))), 1, broken)
         for malformed in ("Type=notify\n", "[Service]\nType\n", "[Service\n"):
@@ -118,28 +117,22 @@ class Units(unittest.TestCase):
             self.assertEqual(len(once), len(set(once)), name)
 
     def test_protections(self):
-        for name in ("mete.service", "mete-activated.service"):
-            for key, value in PROTECTIONS.items():
-                self.assertEqual(self.values(name, key), [value], f"{name} {key}")
+        for key, value in PROTECTIONS.items():
+            self.assertEqual(self.values("mete.service", key), [value], key)
 
     def test_the_command_is_one_that_the_program_takes(self):
-        wanted = {"mete.service": [], "mete-activated.service": ["--resp", "fd:0", "--http", "fd:1"]}
-        for name, more in wanted.items():
-            words = self.values(name, "ExecStart")[0].split()
-            self.assertEqual(words, [str(self.prefix / "bin" / "mete"), "serve", "--config", "/etc/mete/mete.yaml",
-                                     "--store", "%S/mete/store", *more])
+        words = self.values("mete.service", "ExecStart")[0].split()
+        self.assertEqual(words, [str(self.prefix / "bin" / "mete"), "serve", "--config", "/etc/mete/mete.yaml",
+                                 "--store", "%S/mete/store"])
         usage = subprocess.run([os.environ["METE_BIN"], "serve", "--help"], capture_output=True, text=True, check=True)
-        for option in ("--config", "--store", "--resp", "--http"):
+        for option in ("--config", "--store"):
             self.assertIn(option, usage.stdout)
 
-    def test_sockets_belong_to_the_activated_service(self):
-        self.assertEqual(self.values("mete.socket", "Service"), ["mete-activated.service"])
-        self.assertEqual(len(self.values("mete.socket", "ListenStream")), 2)
-        self.assertIn("mete.socket", self.values("mete-activated.service", "Requires"))
-        self.assertIn("mete.service", self.values("mete-activated.service", "Conflicts"))
-        self.assertIn("mete-activated.service", self.values("mete.service", "Conflicts"))
-        # Loopback, unless told otherwise.
-        for address in self.values("mete.socket", "ListenStream"):
+    def test_sockets_are_on_loopback(self):
+        """Unless told otherwise.  By its name mete.socket belongs to mete.service."""
+        addresses = self.values("mete.socket", "ListenStream")
+        self.assertEqual(len(addresses), 2)
+        for address in addresses:
             self.assertTrue(address.startswith("127.0.0.1:"), address)
 
     def test_the_user_is_made(self):
