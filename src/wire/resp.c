@@ -39,6 +39,23 @@ static enum mete__resp_result read_length(struct reader *reader, int64_t *out)
     return METE__RESP_DONE;
 }
 
+/* Most lengths have one or two digits, and their whole line is there: then this is all. */
+static inline bool read_short_length(struct reader *reader, int64_t *out)
+{
+    const char *at = reader->at;
+    if (reader->end - at < 4) {
+        return false;
+    }
+    unsigned first = (unsigned)(at[0] - '0'), second = (unsigned)(at[1] - '0');
+    bool has_two = second <= 9;
+    if (first > 9 || at[1 + has_two] != '\r' || at[2 + has_two] != '\n') {
+        return false;
+    }
+    *out = has_two ? first * 10 + second : first;
+    reader->at = at + 3 + has_two;
+    return true;
+}
+
 static enum mete__resp_result read_bulk(struct reader *reader, const struct mete__resp_bounds *bounds,
                                         struct mete__span *out, const char **error)
 {
@@ -51,7 +68,7 @@ static enum mete__resp_result read_bulk(struct reader *reader, const struct mete
         return METE__RESP_MALFORMED;
     }
     reader->at++;
-    enum mete__resp_result result = read_length(reader, &len);
+    enum mete__resp_result result = read_short_length(reader, &len) ? METE__RESP_DONE : read_length(reader, &len);
     if (result == METE__RESP_MORE) {
         return result;
     }
@@ -79,7 +96,8 @@ static enum mete__resp_result read_array(struct reader *reader, const struct met
                                          struct mete__resp_request *request, const char **error)
 {
     int64_t count;
-    enum mete__resp_result result = read_length(reader, &count);
+    enum mete__resp_result result =
+        read_short_length(reader, &count) ? METE__RESP_DONE : read_length(reader, &count);
     if (result == METE__RESP_MORE) {
         return result;
     }
