@@ -14,6 +14,7 @@
 struct mete__resp_session {
     int version;                      /* of the protocol: 2 or 3 */
     const struct mete__command *last; /* most requests repeat the command before */
+    size_t last_len;                  /* of its name */
     struct mete__resp_request request;
 };
 

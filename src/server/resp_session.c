@@ -78,12 +78,13 @@ static bool is_permitted(struct mete__conn *conn, const struct mete__command *co
 static const struct mete__command *find(struct mete__resp_session *session, struct mete__span name)
 {
     const struct mete__command *last = session->last;
-    if (last != NULL && name.len == strlen(last->name) && memcmp(name.at, last->name, name.len) == 0) {
+    if (last != NULL && name.len == session->last_len && memcmp(name.at, last->name, name.len) == 0) {
         return last;
     }
     const struct mete__command *command = mete__command_find(name);
     if (command != NULL) {
         session->last = command;
+        session->last_len = name.len;
     }
     return command;
 }
@@ -92,22 +93,6 @@ static bool is_there(const struct mete__conn *conn, const struct mete__command *
 {
     return command != NULL && ((command->flags & METE__COMMAND_TEST_CLOCK) == 0 ||
                                mete__engine_has_test_clock(conn->loop->server->engine));
-}
-
-static void run(struct mete__conn *conn, const struct mete__resp_request *request)
-{
-    const struct mete__command *command = find(mete__resp_session(conn), request->args[0]);
-    mete__counts_add(&conn->loop->counts.of[METE__COUNT_REQUESTS_RESP], 1);
-    if (!is_there(conn, command)) {
-        refuse_unknown(conn, request);
-    } else if (!has_arity(command, request->count)) {
-        refuse_arity(conn, command);
-    } else if (is_permitted(conn, command)) {
-        if ((command->flags & METE__COMMAND_BATCHED) == 0) {
-            mete__conn_settle(conn);
-        }
-        command->run(conn, request);
-    }
 }
 
 /* A browser or another HTTP client that was led here could smuggle commands in its body. */
@@ -122,6 +107,26 @@ static void refuse_protocol(struct mete__conn *conn, const char *sentence)
     mete__counts_add(&conn->loop->counts.of[METE__COUNT_PROTOCOL_ERRORS], 1);
     mete__resp_error(&conn->out, "ERR %s", sentence);
     mete__conn_finish(conn);
+}
+
+static void run(struct mete__conn *conn, const struct mete__resp_request *request)
+{
+    const struct mete__command *command = find(mete__resp_session(conn), request->args[0]);
+    mete__counts_add(&conn->loop->counts.of[METE__COUNT_REQUESTS_RESP], 1);
+    if (!is_there(conn, command)) {
+        if (is_http(request)) {
+            refuse_protocol(conn, "this is not HTTP");
+            return;
+        }
+        refuse_unknown(conn, request);
+    } else if (!has_arity(command, request->count)) {
+        refuse_arity(conn, command);
+    } else if (is_permitted(conn, command)) {
+        if ((command->flags & METE__COMMAND_BATCHED) == 0) {
+            mete__conn_settle(conn);
+        }
+        command->run(conn, request);
+    }
 }
 
 static size_t input(struct mete__conn *conn, const char *bytes, size_t len)
@@ -143,10 +148,6 @@ static size_t input(struct mete__conn *conn, const char *bytes, size_t len)
             return len;
         }
         taken += consumed;
-        if (is_http(&session->request)) {
-            refuse_protocol(conn, "this is not HTTP");
-            return len;
-        }
         if (session->request.count > 0) {
             run(conn, &session->request);
         }

@@ -47,6 +47,14 @@ size_t mete__write_u64(char *to, uint64_t value)
 {
     char digits[DIGITS_MAX];
     char *at = digits + DIGITS_MAX;
+    if (value < 10) { /* most numbers in replies are short */
+        to[0] = (char)('0' + value);
+        return 1;
+    }
+    if (value < 100) {
+        memcpy(to, pairs + value * 2, 2);
+        return 2;
+    }
     while (value >= 100) {
         at -= 2;
         memcpy(at, pairs + value % 100 * 2, 2);
