@@ -65,12 +65,17 @@ class Bench:
         before = server.cpu_ns()
         got = self.load(server.address, "--resp", template, "--pipeline", str(pipeline), *self.timed())
         replies = got["ok"] + got["denied"] + got["errors"]
+        if replies == 0:
+            raise Failure(f"{name}, pipeline {pipeline}: not one reply in {self.options.seconds} s")
         label = f"{name}, pipeline {pipeline}"
         self.note(label, got["requests_per_s"])
         self.note(label + ", server ns", (server.cpu_ns() - before) / replies)
         self.note(label + ", client ns", got["client_ns_per_request"])
 
     def resp(self, cases):
+        for name, server, template in cases:
+            progress(f"{name}: all keys once")
+            self.load(server.address, "--resp", template, "--pipeline", "64", "--requests", str(KEYS))
         for number in range(self.options.rounds):
             for pipeline in PIPELINES:
                 for name, server, template in cases:
