@@ -315,10 +315,9 @@ static void send_more(struct mete__conn *conn)
     if (from->len > 0) {
         send_bytes(conn, from);
     }
-    if (is_ending && io->state != CLOSING && !io->is_writing) {
+    /* While something is queued: libuv shuts down after it, and close_notify must not be written twice. */
+    if (is_ending && (!io->is_writing || io->tls != NULL)) {
         shut(conn);
-    } else if (is_ending && io->is_writing && io->tls != NULL) {
-        shut(conn); /* libuv shuts down after what is queued; close_notify must not be written twice */
     }
 }
 

@@ -57,8 +57,9 @@ mete_status mete__engine_stores_open(struct mete__engine_stores *stores, enum me
     }
     struct mete_store_options options = METE_STORE_OPTIONS_INIT;
     struct mete_clock clock = {test_now, &stores->test_now_ns};
-    char *path = stores->path != NULL ? path_of(stores, on_full) : NULL;
-    if (stores->is_failed || (stores->path != NULL && path == NULL)) {
+    bool is_file = stores->path != NULL;
+    char *path = is_file ? path_of(stores, on_full) : NULL;
+    if ((is_file && path == NULL) || (!is_file && stores->is_failed)) {
         snprintf(why, why_size, "store: no memory");
         return METE_ENOMEM;
     }

@@ -151,6 +151,16 @@ static void list(struct mete__conn *conn)
     mete__out_clear(&lines);
 }
 
+/* What clients tell of themselves or wish for, and nothing here depends on. */
+static bool is_without_effect(const struct mete__resp_request *request)
+{
+    const struct mete__span *args = request->args;
+    if (mete__resp_is(args[1], "SETINFO")) {
+        return request->count == 4 && (mete__resp_is(args[2], "LIB-NAME") || mete__resp_is(args[2], "LIB-VER"));
+    }
+    return request->count == 3 && (mete__resp_is(args[1], "NO-EVICT") || mete__resp_is(args[1], "NO-TOUCH"));
+}
+
 void mete__run_client(struct mete__conn *conn, const struct mete__resp_request *request)
 {
     const struct mete__span *args = request->args;
@@ -166,9 +176,6 @@ void mete__run_client(struct mete__conn *conn, const struct mete__resp_request *
         } else {
             mete__resp_null(&conn->out, mete__resp_session(conn)->version);
         }
-    } else if (mete__resp_is(what, "SETINFO") && request->count == 4 &&
-               (mete__resp_is(args[2], "LIB-NAME") || mete__resp_is(args[2], "LIB-VER"))) {
-        mete__resp_simple(&conn->out, "OK");
     } else if (mete__resp_is(what, "ID") && request->count == 2) {
         mete__resp_i64(&conn->out, (int64_t)conn->id);
     } else if (mete__resp_is(what, "INFO") && request->count == 2) {
@@ -181,7 +188,7 @@ void mete__run_client(struct mete__conn *conn, const struct mete__resp_request *
             mete__resp_error(&conn->out, "NOPERM user '%s' may not use 'CLIENT LIST': may_administer is not set",
                              conn->user->name);
         }
-    } else if ((mete__resp_is(what, "NO-EVICT") || mete__resp_is(what, "NO-TOUCH")) && request->count == 3) {
+    } else if (is_without_effect(request)) {
         mete__resp_simple(&conn->out, "OK");
     } else {
         mete__resp_error(&conn->out, "ERR unknown subcommand or wrong number of arguments for CLIENT");
