@@ -96,8 +96,7 @@ static enum mete__resp_result read_array(struct reader *reader, const struct met
                                          struct mete__resp_request *request, const char **error)
 {
     int64_t count;
-    enum mete__resp_result result =
-        read_short_length(reader, &count) ? METE__RESP_DONE : read_length(reader, &count);
+    enum mete__resp_result result = read_short_length(reader, &count) ? METE__RESP_DONE : read_length(reader, &count);
     if (result == METE__RESP_MORE) {
         return result;
     }

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a connection ends: after its replies, for being idle or slow, or with the
+ * daemon.
+ */
+#include <stdlib.h>
+
+#include "server/conn_io.h"
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct mete__conn *conn = handle->data;
+    if (conn->io->tls != NULL) {
+        mete__tls_destroy(conn->io->tls);
+    }
+    if (conn->protocol->closed != NULL) {
+        conn->protocol->closed(conn);
+    }
+    mete__input_give(conn);
+    mete__out_clear(&conn->out);
+    mete__out_clear(&conn->io->cipher);
+    mete__out_clear(&conn->io->sending);
+    __atomic_fetch_sub(&conn->loop->server->conn_count, 1, __ATOMIC_RELAXED);
+    conn->loop->conns.count--;
+    mete__counts_add(&conn->loop->counts.of[METE__COUNT_CONNECTIONS_CLOSED], 1);
+    free(conn->session);
+    free(conn->io);
+    free(conn);
+}
+
+void mete__conn_abort(struct mete__conn *conn)
+{
+    if (conn->io->state == METE__CONN_CLOSING) {
+        return;
+    }
+    if (conn->is_pending) {
+        mete__batch_flush(conn->loop);
+    }
+    conn->io->state = METE__CONN_CLOSING;
+    *conn->link = conn->next;
+    if (conn->next != NULL) {
+        conn->next->link = conn->link;
+    }
+    uv_close(&conn->io->uv.handle, on_closed);
+}
+
+static void on_shut(uv_shutdown_t *request, int status)
+{
+    struct mete__conn *conn = request->data;
+    if (status < 0 || conn->io->is_eof) {
+        mete__conn_abort(conn);
+    }
+}
+
+void mete__conn_shut(struct mete__conn *conn)
+{
+    struct mete__conn_io *io = conn->io;
+    if (io->is_shut || io->state == METE__CONN_CLOSING) {
+        return;
+    }
+    io->is_shut = true;
+    io->state = METE__CONN_LINGERING;
+    io->linger_ms = uv_now(&conn->loop->uv);
+    io->shutdown.data = conn;
+    if (uv_shutdown(&io->shutdown, &io->uv.stream, on_shut) != 0) {
+        mete__conn_abort(conn);
+    }
+}
+
+void mete__conn_finish(struct mete__conn *conn)
+{
+    conn->io->is_finishing = true;
+    mete__conn_touch(conn);
+}
+
+bool mete__conn_is_finishing(const struct mete__conn *conn)
+{
+    return conn->io->is_finishing;
+}
+
+/* --- time --------------------------------------------------------------------------- */
+
+static void sweep_one(struct mete__conn *conn)
+{
+    const struct mete__bounds *bounds = mete__conn_bounds(conn);
+    struct mete__conn_io *io = conn->io;
+    uint64_t now_ms = uv_now(&conn->loop->uv);
+    if (io->state == METE__CONN_LINGERING) {
+        uint64_t longest_ms = io->is_writing ? bounds->request_timeout_ms + METE__LINGER_MS : METE__LINGER_MS;
+        if (now_ms - io->linger_ms >= longest_ms) {
+            mete__conn_abort(conn);
+        }
+        return;
+    }
+    bool is_slow = io->request_ms != 0 && !mete__conn_is_choked(conn) && bounds->request_timeout_ms != 0 &&
+                   now_ms - io->request_ms >= bounds->request_timeout_ms;
+    bool is_idle = bounds->idle_timeout_ms != 0 && now_ms - conn->active_ms >= bounds->idle_timeout_ms;
+    if (is_slow && !io->is_finishing) {
+        mete__counts_add(&conn->loop->counts.of[METE__COUNT_TIMEOUTS], 1);
+        mete__conn_refuse(conn, false);
+    } else if (is_idle) {
+        mete__counts_add(&conn->loop->counts.of[METE__COUNT_TIMEOUTS], 1);
+        if (io->is_finishing || mete__conn_unsent(conn) > 0) {
+            mete__conn_abort(conn); /* it does not read its replies */
+        } else {
+            mete__conn_finish(conn);
+        }
+    }
+    if (io->state == METE__CONN_READING && !conn->is_pending && now_ms - conn->active_ms >= METE__LINGER_MS) {
+        mete__input_shrink(conn);
+    }
+    if (io->state != METE__CONN_CLOSING && !io->is_writing && conn->out.len == 0 && conn->out.bytes != NULL &&
+        now_ms - conn->active_ms >= METE__LINGER_MS) {
+        mete__out_clear(&conn->out);
+        mete__out_clear(&io->cipher);
+        mete__out_clear(&io->sending);
+    }
+}
+
+void mete__conns_sweep(struct mete__loop *loop)
+{
+    for (struct mete__conn *conn = loop->conns.first; conn != NULL;) {
+        struct mete__conn *next = conn->next;
+        sweep_one(conn);
+        conn = next;
+    }
+}
+
+void mete__conns_drain(struct mete__loop *loop, bool is_over)
+{
+    for (struct mete__conn *conn = loop->conns.first; conn != NULL;) {
+        struct mete__conn *next = conn->next;
+        if (is_over) {
+            mete__conn_abort(conn);
+        } else if (conn->io->state == METE__CONN_READING && conn->io->start == conn->io->in.len &&
+                   !conn->io->is_finishing) {
+            mete__conn_finish(conn);
+        }
+        conn = next;
+    }
+}
+
+void mete__conns_clear(struct mete__loop *loop)
+{
+    while (loop->conns.spare_count > 0) {
+        free(loop->conns.spare[--loop->conns.spare_count]);
+    }
+    free(loop->conns.scratch);
+    loop->conns.scratch = NULL;
+}
