@@ -42,6 +42,7 @@ class Daemon:
         return next(port for name, port in self.addresses() if name == protocol)
 
     def reload(self, what_it_says):
+        wait_until(lambda: catches(self.process.pid, signal.SIGHUP))
         seen = sum(what_it_says in line for line in self.lines)
         self.process.send_signal(signal.SIGHUP)
         wait_until(lambda: sum(what_it_says in line for line in self.lines) > seen)
@@ -71,6 +72,13 @@ def wait_until(is_so, seconds=WAIT_S):
         if time.monotonic() > end:
             raise AssertionError("it did not happen in time")
         time.sleep(0.01)
+
+
+def catches(pid, number):
+    """A daemon listens a moment before it handles signals; until then they would end it (proc(5), SigCgt)."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+    return int(caught, 16) >> (number - 1) & 1 == 1
 
 
 def run(*command, **options):

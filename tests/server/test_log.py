@@ -5,12 +5,13 @@ import fcntl
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
 import unittest
 
-from serving import WAIT_S, wait_until
+from serving import WAIT_S, catches, wait_until
 
 PING, PONG = b"PING\r\n", b"+PONG\r\n"
 
@@ -31,12 +32,8 @@ class Log(unittest.TestCase):
                                    f"unix:{self.address}"], stdin=subprocess.DEVNULL, **options)
         self.addCleanup(self.end, daemon)
         wait_until(lambda: os.path.exists(self.address) or daemon.poll() is not None)
-        wait_until(self.is_listening)
+        wait_until(lambda: catches(daemon.pid, signal.SIGTERM) and catches(daemon.pid, signal.SIGHUP))
         return daemon
-
-    def is_listening(self):
-        with socket.socket(socket.AF_UNIX) as client:
-            return client.connect_ex(self.address) == 0
 
     def end(self, daemon):
         daemon.terminate()
@@ -55,7 +52,7 @@ class Log(unittest.TestCase):
     def reload_many(self, daemon, times):
         """Each writes a line."""
         for _ in range(times):
-            daemon.send_signal(1)
+            daemon.send_signal(signal.SIGHUP)
             self.ask()
 
     def test_lines_are_whole_in_both_forms(self):
