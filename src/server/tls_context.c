@@ -214,10 +214,12 @@ mete_status mete__tls_context_create(const struct mete__tls_settings *settings, 
     const struct mete__why why_to = {why, why_size};
     struct mete__tls_context *context = malloc(sizeof(*context));
     ERR_clear_error();
-    SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
-    mete_status status = context != NULL && ssl != NULL
-                             ? configure(ssl, settings, &why_to)
-                             : mete__fail(&why_to, METE_ENOMEM, "TLS cannot be set up: no memory");
+    SSL_CTX *ssl = context != NULL ? SSL_CTX_new(TLS_server_method()) : NULL;
+    if (ssl == NULL) {
+        free(context);
+        return mete__fail(&why_to, METE_ENOMEM, "TLS cannot be set up: no memory");
+    }
+    mete_status status = configure(ssl, settings, &why_to);
     ERR_clear_error();
     if (status != METE_OK) {
         SSL_CTX_free(ssl);
