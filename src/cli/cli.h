@@ -19,6 +19,9 @@ int mete__cli_replay(int argc, char **argv);
 int mete__cli_bench(int argc, char **argv);
 int mete__cli_stress(int argc, char **argv);
 int mete__cli_limit(int argc, char **argv);
+int mete__cli_take(int argc, char **argv);
+int mete__cli_peek(int argc, char **argv);
+int mete__cli_top(int argc, char **argv);
 int mete__cli_config(int argc, char **argv);
 
 /* Prints "mete COMMAND: SENTENCE" and a newline to standard error; "mete:

@@ -16,6 +16,9 @@ struct command {
 
 static const struct command commands[] = {
     {"serve", "decide for gateways, services and Redis clients", mete__cli_serve},
+    {"top", "watch a running daemon: policies and top keys", mete__cli_top},
+    {"take", "take units of a key from a running daemon", mete__cli_take},
+    {"peek", "say what take would say, and take nothing", mete__cli_peek},
     {"limit", "explain a limit: what it lets pass, and when", mete__cli_limit},
     {"config", "check and explain configuration files", mete__cli_config},
     {"replay", "tell what a limit would have done to the requests of a log", mete__cli_replay},
