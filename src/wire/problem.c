@@ -39,18 +39,13 @@ const char *mete__http_reason(unsigned status)
     return "Denied";
 }
 
-static struct mete__span text_span(const char *text)
-{
-    return mete__span_of(text, strlen(text));
-}
-
 void mete__problem_open(struct mete__out *out, const struct mete__problem *problem)
 {
-    mete__out_text(out, "{\"type\":");
-    mete__json_string(out, text_span(problem->type != NULL ? problem->type : "about:blank"));
-    mete__out_text(out, ",\"title\":");
-    mete__json_string(out, text_span(problem->title != NULL ? problem->title : mete__http_reason(problem->status)));
-    mete__out_text(out, ",\"status\":");
+    mete__out_text(out, "{\"type\":\"");
+    mete__out_text(out, problem->type != NULL ? problem->type : "about:blank");
+    mete__out_text(out, "\",\"title\":\"");
+    mete__out_text(out, problem->title != NULL ? problem->title : mete__http_reason(problem->status));
+    mete__out_text(out, "\",\"status\":");
     mete__out_u64(out, problem->status);
     if (problem->detail.len > 0) {
         mete__out_text(out, ",\"detail\":");

@@ -12,6 +12,7 @@
 #define METE__PROBLEM_QUOTA "https://iana.org/assignments/http-problem-types#quota-exceeded"
 #define METE__PROBLEM_REDUCED "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 
+/* Type and title have nothing to escape: they are words of the program. */
 struct mete__problem {
     const char *type;  /* NULL: about:blank, then the title is the status's (RFC 9457, section 4.2.1) */
     const char *title; /* NULL: the status's reason phrase */
