@@ -3,7 +3,8 @@
 """Measures `mete serve` side by side with redis-server, nginx and a bare echo server.
 
 Every server has one processor and the client the other; the rounds of all servers alternate, and a ratio
-is taken within a round.  redis-cell is not compared: Debian has no package of it."""
+is taken within a round.  "by cpu" is the same ratio by the processor time that the servers used per request: what the
+rates would be if nobody else took processor time, here or from the client.  redis-cell is not compared: Debian has no package of it."""
 
 import argparse
 import json
@@ -133,29 +134,32 @@ class Bench:
 
     # --- what is told ---
 
-    def judge(self, what, values, least=None, most=None):
+    def judge(self, what, values, least=None, most=None, by_cpu=None):
         value = statistics.median(values)
         is_ok = value >= least if least is not None else value <= most
         bound = f">= {least:g}" if least is not None else f"<= {most:g}"
-        self.verdicts.append((what, value, min(values), max(values), bound, "ok" if is_ok else "MISS"))
+        self.verdicts.append((what, value, min(values), max(values), bound, "ok" if is_ok else "MISS",
+                              statistics.median(by_cpu) if by_cpu else None))
 
     def ratios(self, above, below):
         if above not in self.samples or below not in self.samples:
             return None
         return [a / b for a, b in zip(self.samples[above], self.samples[below])]
 
+    def judge_rate(self, what, measured, against, least):
+        values = self.ratios(measured, against)
+        if values:
+            self.judge(what, values, least=least, by_cpu=self.ratios(against + ", server ns", measured + ", server ns"))
+
     def judge_all(self):
         for measured, against, pipeline, least in RATES:
-            values = self.ratios(f"{measured}, pipeline {pipeline}", f"{against}, pipeline {pipeline}")
-            if values:
-                self.judge(f"CL.THROTTLE / {against}, pipeline {pipeline}", values, least=least)
+            self.judge_rate(f"CL.THROTTLE / {against}, pipeline {pipeline}", f"{measured}, pipeline {pipeline}",
+                            f"{against}, pipeline {pipeline}", least)
         for quantile in ("p99", "p99.9"):
             values = self.ratios(f"mete, open loop, {quantile} us", f"redis INCR, open loop, {quantile} us")
             if values:
                 self.judge(f"CL.THROTTLE / redis INCR, {quantile} at half the peak", values, most=1)
-        values = self.ratios("mete, HTTP, wrk", "nginx, HTTP, wrk")
-        if values:
-            self.judge("/v1/take / nginx limit_req, wrk", values, least=1.1)
+        self.judge_rate("/v1/take / nginx limit_req, wrk", "mete, HTTP, wrk", "nginx, HTTP, wrk", 1.1)
         values = self.ratios("mete, memory, full, MiB", "redis EVALSHA, memory, full, MiB")
         if values:
             self.judge("memory of a million keys / redis EVALSHA", values, most=1 / 6)
@@ -166,9 +170,10 @@ class Bench:
             digits = 0 if statistics.median(values) >= 1000 else 1
             spread = f"{min(values):,.{digits}f} .. {max(values):,.{digits}f}"
             print(f"{name:<42} {statistics.median(values):>12,.{digits}f} {spread:>26}")
-        print(f"\n{'required':<50} {'median':>7} {'min .. max':>16}  must be")
-        for what, value, low, high, bound, verdict in self.verdicts:
-            print(f"{what:<50} {value:>7.3f} {f'{low:.3f} .. {high:.3f}':>16}  {bound:<9} {verdict}")
+        print(f"\n{'required':<50} {'median':>7} {'min .. max':>16}  {'must be':<11} {'':<4}  by cpu")
+        for what, value, low, high, bound, verdict, by_cpu in self.verdicts:
+            cpu = f"{by_cpu:.3f}" if by_cpu is not None else ""
+            print(f"{what:<50} {value:>7.3f} {f'{low:.3f} .. {high:.3f}':>16}  {bound:<11} {verdict:<4}  {cpu}".rstrip())
         self.print_doubts()
 
     def print_doubts(self):

@@ -24,7 +24,7 @@ def bench_of(samples, farm=None, **options):
 def verdicts(samples):
     bench = bench_of(samples)
     bench.judge_all()
-    return {what: (value, verdict) for what, value, _, _, _, verdict in bench.verdicts}
+    return {what: (value, verdict) for what, value, _, _, _, verdict, _ in bench.verdicts}
 
 
 class Judging(unittest.TestCase):
@@ -52,6 +52,12 @@ class Judging(unittest.TestCase):
         self.assertEqual(len(got), 11)
         for what, (_, verdict) in got.items():  # as fast as the opponent: enough beside echo, and for latencies
             self.assertEqual(verdict, "ok" if "echo" in what or "half the peak" in what else "MISS", what)
+
+    def test_processor_time_gives_a_ratio_of_its_own(self):
+        rates = {"mete, pipeline 1": [1.0], "redis INCR, pipeline 1": [1.0]}
+        bench = bench_of(rates | {"mete, pipeline 1, server ns": [4000.0], "redis INCR, pipeline 1, server ns": [6000.0]})
+        bench.judge_all()
+        self.assertEqual(bench.verdicts[0][-2:], ("MISS", 1.5))
 
     def test_an_idle_server_is_told(self):
         bench = bench_of({"echo, pipeline 1": [100000.0], "echo, pipeline 1, server ns": [4000.0]})
