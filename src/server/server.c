@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,108 +14,9 @@
 #include "server/live.h"
 #include "server/log.h"
 #include "server/notify.h"
+#include "server/reload.h"
 
-#define WHY_SIZE 4096u
-/* Descriptors that are not connections: listeners, loops, files, standard streams. */
-#define DESCRIPTORS_KEPT 128u
-
-/* --- reloads and the end -------------------------------------------------------------- */
-
-static void log_lines(enum mete__log_level level, const char *event, char *lines)
-{
-    char *rest = NULL;
-    for (char *line = strtok_r(lines, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        METE__LOG(level, event, METE__LOG_TEXT("reason", line));
-    }
-}
-
-static mete_status load(struct mete__server *server, struct mete__config **out, char *why, size_t why_size)
-{
-    const char *path = server->options.config_path;
-    mete__watch_begin(&server->watch);
-    mete__watch_add(&server->watch, path);
-    if (path == NULL) {
-        snprintf(why, why_size, "no memory");
-        return mete__config_builtin(out);
-    }
-    return mete__config_load(path, out, why, why_size);
-}
-
-static mete_status make_tls(struct mete__server *server, const struct mete__config *config,
-                            struct mete__tls_context **out, char *why, size_t why_size)
-{
-    *out = NULL;
-    mete__watch_add(&server->watch, config->tls.certificate);
-    mete__watch_add(&server->watch, config->tls.key);
-    mete__watch_add(&server->watch, config->tls.client_ca);
-    return config->tls.certificate != NULL ? mete__tls_context_create(&config->tls, out, why, why_size) : METE_OK;
-}
-
-/* Raises the soft limit of descriptors; fewer connections are served than asked for when that is not enough. */
-static void fit_descriptors(struct mete__config *config)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return;
-    }
-    uint64_t wanted = config->bounds.connections_max + DESCRIPTORS_KEPT;
-    if (limit.rlim_cur < wanted) {
-        limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    if (limit.rlim_cur < wanted) {
-        uint64_t most = limit.rlim_cur > 2 * DESCRIPTORS_KEPT ? limit.rlim_cur - DESCRIPTORS_KEPT : limit.rlim_cur / 2;
-        METE__LOG(METE__LOG_WARN, "connections_max lowered to what the limit of open files allows",
-                  METE__LOG_U64("connections_max", most), METE__LOG_U64("open_files", limit.rlim_cur));
-        config->bounds.connections_max = most;
-    }
-}
-
-static mete_status reload(struct mete__server *server, char *why, size_t why_size)
-{
-    struct mete__config *config;
-    struct mete__tls_context *tls;
-    mete_status status = load(server, &config, why, why_size);
-    if (status != METE_OK) {
-        return status;
-    }
-    status = make_tls(server, config, &tls, why, why_size);
-    if (status != METE_OK) {
-        mete__config_destroy(config);
-        return status;
-    }
-    fit_descriptors(config);
-    bool is_json = config->log_format == METE__LOG_JSON;
-    enum mete__log_level level = (enum mete__log_level)config->log_level;
-    status = mete__engine_reload(server->engine, config, why, why_size);
-    if (status != METE_OK) {
-        mete__tls_context_release(tls);
-        return status;
-    }
-    mete__log_configure(is_json, level);
-    mete__server_set_tls(server, tls);
-    return METE_OK;
-}
-
-void mete__server_reload(struct mete__server *server, const char *cause)
-{
-    char why[WHY_SIZE];
-    if (__atomic_load_n(&server->is_draining, __ATOMIC_ACQUIRE)) {
-        return;
-    }
-    mete__notify("RELOADING=1");
-    if (reload(server, why, sizeof why) != METE_OK) {
-        __atomic_fetch_add(&server->reloads_failed, 1, __ATOMIC_RELAXED);
-        log_lines(METE__LOG_ERROR, "configuration not taken, the old one stays", why);
-    } else {
-        __atomic_fetch_add(&server->reloads, 1, __ATOMIC_RELAXED);
-        METE__LOG(METE__LOG_INFO, "configuration taken", METE__LOG_TEXT("cause", cause));
-        for (unsigned i = 0; i < server->loop_count; i++) {
-            mete__loop_wake(&server->loops[i]);
-        }
-    }
-    mete__notify("READY=1");
-}
+/* --- the end ----------------------------------------------------------------------------- */
 
 void mete__server_drain(struct mete__server *server, const char *cause)
 {
@@ -131,41 +31,30 @@ void mete__server_drain(struct mete__server *server, const char *cause)
     }
 }
 
-struct mete__tls_context *mete__server_hold_tls(struct mete__server *server)
-{
-    pthread_mutex_lock(&server->tls_mutex);
-    struct mete__tls_context *held = server->tls != NULL ? mete__tls_context_hold(server->tls) : NULL;
-    pthread_mutex_unlock(&server->tls_mutex);
-    return held;
-}
-
-void mete__server_set_tls(struct mete__server *server, struct mete__tls_context *tls)
-{
-    pthread_mutex_lock(&server->tls_mutex);
-    struct mete__tls_context *old = server->tls;
-    server->tls = tls;
-    pthread_mutex_unlock(&server->tls_mutex);
-    mete__tls_context_release(old);
-}
-
 /* --- start ------------------------------------------------------------------------------ */
 
-/* The command line's address takes the place of the file's listeners of its protocol. */
+/* The command line's address takes the place of the file's listeners of its protocol; with TLS if they all had it. */
 static void set_listener(struct mete__config *config, enum mete__protocol_kind protocol, const char *address)
 {
-    size_t kept = 0;
+    size_t kept = 0, replaced = 0, with_tls = 0;
     if (address == NULL) {
         return;
     }
     for (size_t i = 0; i < config->listener_count; i++) {
         if (config->listeners[i].protocol != protocol) {
             config->listeners[kept++] = config->listeners[i];
+        } else {
+            replaced++;
+            with_tls += config->listeners[i].is_tls;
         }
     }
     config->listener_count = kept;
     if (strcmp(address, "off") != 0 && kept < METE__LISTENERS_MAX) {
         config->listeners[config->listener_count++] =
-            (struct mete__listener){.protocol = protocol, .address = address, .unix_mode = 0600};
+            (struct mete__listener){.protocol = protocol,
+                                    .address = address,
+                                    .unix_mode = 0600,
+                                    .is_tls = replaced > 0 && with_tls == replaced};
     }
 }
 
@@ -298,16 +187,17 @@ static mete_status run(struct mete__server *server, char *why, size_t why_size)
 static mete_status prepare(struct mete__server *server, struct mete__config **out, char *why, size_t why_size)
 {
     struct mete__config *config;
-    mete_status status = load(server, &config, why, why_size);
+    mete_status status = mete__load_config(server, &config, why, why_size);
     if (status != METE_OK) {
         return status;
     }
     mete__log_configure(config->log_format == METE__LOG_JSON, (enum mete__log_level)config->log_level);
     set_listener(config, METE__PROTOCOL_RESP, server->options.resp_address);
     set_listener(config, METE__PROTOCOL_HTTP, server->options.http_address);
-    fit_descriptors(config);
+    mete__fit_descriptors(config);
+    mete__log_warnings(config);
     server->loop_count = threads_of(server, config);
-    status = make_tls(server, config, &server->tls, why, why_size);
+    status = mete__make_tls(server, config, &server->tls, why, why_size);
     if (status == METE_OK && config->listener_count == 0) {
         snprintf(why, why_size, "listen: there is no listener");
         status = METE_EINVAL;
@@ -365,6 +255,7 @@ int mete__server_run(const struct mete__server_options *options, char *why, size
     struct mete__config *config;
     pthread_mutex_init(&server.tls_mutex, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* until the watch handles it */
     keep_standard_streams();
     mete_status status = prepare(&server, &config, why, why_size);
     if (status == METE_OK) {
