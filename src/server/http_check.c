@@ -195,7 +195,7 @@ void mete__http_check(struct mete__http_call *call)
     /* A part is at most the head, or an address, and has an end. */
     size_t query_max = call->target.query.len;
     size_t part_max = call->request->head_len + METE__ADDRESS_TEXT_MAX + 1;
-    char *scratch = mete__http_scratch(call, 2 * query_max + METE__KEY_PARTS_MAX * part_max);
+    char *scratch = mete__http_scratch(call, 2 * query_max + bound->policy->key_part_count * part_max);
     struct mete__span key;
     uint64_t cost;
     if (scratch == NULL || !mete__http_args_query(call, &args, true, scratch) ||

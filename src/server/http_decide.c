@@ -103,6 +103,10 @@ static bool is_complete(struct mete__http_call *call, const struct mete__http_ar
         mete__http_problem(call, 400, "%swait_ms_max is for /v1/reserve", where);
         return false;
     }
+    if ((args->given & METE__ARG_STATUS) != 0 && where[0] != '\0') {
+        mete__http_problem(call, 400, "%sdeny_status: answers of a batch have no status", where);
+        return false;
+    }
     return true;
 }
 
@@ -118,7 +122,9 @@ static void run_one(struct mete__http_call *call, struct mete__http_args *args, 
     uint64_t cost = (args->given & METE__ARG_COST) != 0 ? args->cost : bound->policy->cost;
     call->how |= (uint32_t)args->deny_status << METE__HOW_STATUS_SHIFT;
     if (verb == METE__VERB_TAKE && may_batch) {
-        mete__http_session(call->conn)->is_scratch_pending = args->is_key_copied;
+        if (args->is_key_copied) {
+            mete__http_session(call->conn)->is_scratch_pending = true;
+        }
         mete__http_take_one(call, bound, args->key, cost);
     } else {
         decide_now(call, bound, verb, args->key, cost, args->wait_ms_max * NS_PER_MS);

@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         self.addCleanup(self.connection.close)
-        self.key = self.id().rsplit(".", 1)[1]
+        self.key = self.id().rsplit(".", 1)[1].replace("_", "-")
 
     def ask(self, method, target, body=None, **fields):
         headers = {name.replace("_", "-"): value for name, value in fields.items()}
@@ -198,6 +198,7 @@ class Deciding(Case):
         for bad, word in [({"policy": "api"}, "requests[1].key"), ({"policy": "x", "key": "k"}, "no policy 'x'"),
                           ({"policy": "api", "key": 5}, "requests[1].key"), (7, "requests[1]"),
                           ({"policy": "api", "key": "k", "cost": -1}, "requests[1].cost"),
+                          ({"policy": "api", "key": "k", "deny_status": 403}, "requests[1].deny_status"),
                           ({"policy": "api", "key": "k", "cots": 1}, "requests[1].cots")]:
             answer = self.ask("POST", "/v1/take", {"requests": [good, bad]})
             self.assertIn(word, answer.json["detail"])
@@ -387,16 +388,26 @@ class Connections(Case):
     REQUEST = b"GET /v1/take?policy=huge&key=%s HTTP/1.%d\r\nHost: a\r\n%s\r\n"
 
     def test_pipelined_answers_keep_their_order(self):
-        paths = [f"/v1/take?policy=api&key={self.key}", "/healthz", f"/v1/take?policy=both&key={self.key}", "/nothing",
-                 f"/v1/take?policy=api&key={self.key}%20", f"/v1/take?policy=api&key=%20{self.key}", "/readyz"] * 20
+        # Decoded keys wait for the batch, with a plain one between them, and others behind that answer at once.
+        paths = [f"/v1/take?policy=api&key={self.key}%20", f"/v1/take?policy=api&key={self.key}",
+                 f"/v1/take?policy=api&key=%20{self.key}", "/healthz", f"/v1/take?policy=both&key={self.key}", "/nothing",
+                 "/readyz"] * 20
         data = "".join(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n" for path in paths)
         received = self.raw(data.encode() + self.REQUEST % (b"k", 1, b"Connection: close\r\n"))
         statuses = [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]
         expected = []
         for i in range(20):
             some = 200 if i < 5 else 429
-            expected += [some, 200, 200 if i == 0 else 429, 404, some, some, 200]
+            expected += [some, some, some, 200, 200 if i == 0 else 429, 404, 200]
         self.assertEqual(statuses, expected + [200])
+
+    def test_keys_in_the_batch_stay_what_they_are(self):
+        """No answer between them that would empty the batch."""
+        keys = [f"{self.key}%20", self.key, f"%20{self.key}", f"{self.key}%21", self.key + "-"] * 6
+        data = "".join(f"GET /v1/take?policy=api&key={key} HTTP/1.1\r\nHost: a\r\n\r\n" for key in keys)
+        received = self.raw(data.encode() + self.REQUEST % (b"k", 1, b"Connection: close\r\n"))
+        statuses = [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]
+        self.assertEqual(statuses, [200] * 25 + [429] * 5 + [200])
 
     def test_when_a_connection_goes_on(self):
         for minor, fields, answers, said in [(1, b"", 2, None), (1, b"Connection: close\r\n", 1, b"close"), (0, b"", 1, b"close"),
