@@ -12,7 +12,6 @@ const SPANS = [60, 120, 300]; // seconds that are drawn: the first that holds wh
 const HISTORY = SPANS[SPANS.length - 1];
 const LATENCY_OVER = 10; // samples that the latency is taken from
 const TOP_SHOWN = 10;
-const KEY_KEPT = 64; // bytes of a key that the daemon's list of top keys keeps
 
 const byId = (id) => document.getElementById(id);
 
@@ -621,16 +620,16 @@ function drawKeys(list, keys, empty) {
       list.append(keyRow());
     }
     const [bar, button] = list.children[i].children;
-    const isCut = key.key_len > KEY_KEPT;
-    const text = key.key !== undefined ? key.key : key.key_base64;
+    const isBase64 = key.key_base64 !== undefined; // it is not UTF-8
+    const text = isBase64 ? key.key_base64 : key.key;
     bar.style.width = (100 * key.count) / keys[0].count + "%";
     button.dataset.policy = key.policy || "";
     button.dataset.key = text;
-    button.dataset.base64 = key.key === undefined ? "yes" : "";
-    button.disabled = isCut || !key.policy;
-    button.title = isCut ? "Only the beginning of this key is known" : key.policy ? "Peek at this key" : "";
-    button.firstChild.replaceChildren(text === "" ? "(empty)" : text + (isCut ? "…" : ""),
-      make("span", { class: "policy" }, "  " + (key.policy || OWN_NAME) + (key.key === undefined ? ", base64" : "")));
+    button.dataset.base64 = isBase64 ? "yes" : "";
+    button.disabled = key.is_cut || !key.policy;
+    button.title = key.is_cut ? "Only the beginning of this key is known" : key.policy ? "Peek at this key" : "";
+    button.firstChild.replaceChildren(text === "" ? "(empty)" : text + (key.is_cut ? "…" : ""),
+      make("span", { class: "policy" }, "  " + (key.policy || OWN_NAME) + (isBase64 ? ", base64" : "")));
     button.lastChild.replaceChildren(count(key.count));
     if (key.error * 50 > key.count) {
       button.lastChild.append(make("span", { class: "error", title: "The count is at most " + plain.format(key.error) + " too high" }, " −" + count(key.error)));

@@ -79,8 +79,8 @@ static bool read_place(const char *address, struct place *out)
         host_len = strcspn(address, ":");
         port = address[host_len] == ':' ? address + host_len + 1 : port;
     }
-    if (host_len >= HOST_SIZE || strlen(port) >= HOST_SIZE || port[0] == '\0' || strpbrk(port, ":/") != NULL ||
-        !is_printable(address)) {
+    if (host_len >= HOST_SIZE || strlen(port) >= HOST_SIZE || port[0] == '\0' || strchr(port, ':') != NULL ||
+        strchr(address, '/') != NULL || !is_printable(address)) {
         return false;
     }
     memcpy(out->host, host_len > 0 ? host : "127.0.0.1", host_len > 0 ? host_len : sizeof "127.0.0.1" - 1);

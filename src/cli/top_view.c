@@ -210,13 +210,16 @@ static void print_policies(const struct mete__top_view *view)
     free(rows);
 }
 
+/* A key that is not UTF-8 is told in base64 as well: that is shown. */
 static void print_key(const json_t *entry, size_t columns)
 {
     const char *policy = json_string_value(json_object_get(entry, "policy"));
-    const json_t *key = json_object_get(entry, "key");
-    const char *text = json_string_value(key != NULL ? key : json_object_get(entry, "key_base64"));
-    size_t len = json_string_length(key != NULL ? key : json_object_get(entry, "key_base64"));
+    const json_t *base64 = json_object_get(entry, "key_base64");
+    const json_t *key = base64 != NULL ? base64 : json_object_get(entry, "key");
+    const char *text = json_is_string(key) ? json_string_value(key) : "";
+    const char *mark = json_is_true(json_object_get(entry, "is_cut")) ? "..." : base64 != NULL ? " (base64)" : "";
     size_t policy_columns = columns / 4;
+    policy = policy != NULL ? policy : "(own limits)";
     printf("%9" PRIu64, number(entry, "count"));
     if (number(entry, "error") > 0) {
         char error[TEXT_SIZE];
@@ -225,11 +228,13 @@ static void print_key(const json_t *entry, size_t columns)
     } else {
         printf("%11s", "");
     }
-    print_cell(policy != NULL ? policy : "(own limits)", strlen(policy != NULL ? policy : "(own limits)"),
-               policy_columns);
+    print_cell(policy, strlen(policy), policy_columns);
     printf(" ");
-    mete__shown_print(text != NULL ? text : "", len, columns - policy_columns - 1);
-    printf(key == NULL ? " (base64)\n" : "\n");
+    size_t room = columns - policy_columns - 1;
+    size_t width = mete__shown_width(text, json_string_length(key));
+    size_t mark_len = strlen(mark);
+    print_cell(text, json_string_length(key), width + mark_len <= room ? width : room - mark_len);
+    printf("%s\n", mark);
 }
 
 static void print_keys(const struct mete__top_view *view, const char *list, const char *title, const char *none)
