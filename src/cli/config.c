@@ -158,7 +158,8 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-8s%-16s %s\n", commands[i].name, commands[i].operands, commands[i].help);
     }
-    fprintf(out, "\n'mete config COMMAND --help' tells more.\n");
+    fprintf(out, "\nOptions:\n  %-24s %s\n\n'mete config COMMAND --help' tells more.\n", "--help",
+            "print this and exit");
 }
 
 int mete__cli_config(int argc, char **argv)
