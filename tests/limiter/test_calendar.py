@@ -19,11 +19,11 @@ from pathlib import Path
 
 DAY = 86400
 FROM = -366 * DAY  # 1968-12-31, before any window that is asked for
-TO = 4133980800 + 40 * DAY  # beyond 2101-01-01
+TO = 4133980800 + 400 * DAY  # beyond the year that has begun at 2101-01-01, UTC, in the east
 END = 4133980800
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 FIRST_DAY = (date(1969, 1, 1) - date(1970, 1, 1)).days
-LAST_DAY = (date(2101, 1, 4) - date(1970, 1, 1)).days
+LAST_DAY = (date(2102, 1, 4) - date(1970, 1, 1)).days
 
 # Each has something that the others lack.
 ODD_ZONES = [
