@@ -177,6 +177,7 @@ static int watch(struct options *options)
     options->client.why_size = sizeof why;
     fputs("\033[?1049h\033[?25l", stdout);
     code = watch_on(options, &now);
+    options->client.why = NULL;
     fputs("\033[?25h\033[?1049l", stdout);
     fflush(stdout);
     if (code != METE__EXIT_OK) {

@@ -245,9 +245,9 @@ static const struct metric metrics[] = {
           "denied), failed_open and failed_closed (no decision could be made). Policies beyond 1023 share (other)."),
     PLAIN("mete_own_decisions_total", "counter", "outcome", write_own,
           "Decisions on limits that requests bring themselves, as CL.THROTTLE does, by outcome."),
-    PLAIN(
-        "mete_decision_seconds", "histogram", "", write_latency,
-        "Time from the first request of a batch until its replies are written, counted for each of its decisions; policies of several limits are not decided in batches."),
+    PLAIN("mete_decision_seconds", "histogram", "", write_latency,
+          "Time from the first request of a batch until its replies are written, counted for each of its decisions; "
+          "policies of several limits are not decided in batches."),
     PLAIN("mete_connections", "gauge", "", write_open, "Connections open now."),
     COUNT("mete_connections_opened_total", CONNECTIONS_OPENED, "Connections accepted."),
     COUNT("mete_connections_closed_total", CONNECTIONS_CLOSED, "Connections closed, by either side."),

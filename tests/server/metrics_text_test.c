@@ -105,7 +105,7 @@ static void test_form(void **state)
 {
     (void)state;
     struct world *world = world_new();
-    struct mete__metric_row row = {0};
+    struct mete__metric_row row = {"", "", "", ""};
     size_t at = 0;
     scrape(world);
     for (size_t i = 0; i < world->line_count; i++) {
@@ -127,7 +127,9 @@ static void test_form(void **state)
         assert_int_equal(strncmp(line, row.name, strlen(row.name)), 0);
         bool is_histogram = strcmp(row.type, "histogram") == 0;
         assert_true(len == strlen(row.name) || is_histogram);
-        const char *value = strrchr(line, ' ') + 1;
+        const char *value = strrchr(line, ' ');
+        assert_non_null(value);
+        value++;
         char *end;
         strtod(value, &end);
         assert_true(end != value && *end == '\0');
@@ -216,8 +218,8 @@ static void test_live_keys(void **state)
     const struct mete__snapshot *snapshot = mete__engine_join(world->server.engine);
     const struct mete__bound_policy *bound = mete__snapshot_find(snapshot, "api", 3);
     assert_non_null(bound);
-    for (char key = 'a'; key <= 'e'; key++) {
-        mete__engine_decide(bound, METE__VERB_TAKE, &key, 1, 1, 0, &outcome);
+    for (const char *key = "abcde"; *key != '\0'; key++) {
+        mete__engine_decide(bound, METE__VERB_TAKE, key, 1, 1, 0, &outcome);
         assert_true(outcome.allowed);
     }
     mete__live_ask(world->server.engine, &live);
