@@ -76,8 +76,8 @@ void mete__conns_send(struct mete__loop *loop);
 /* Once a second: idle and slow connections are closed. */
 void mete__conns_sweep(struct mete__loop *loop);
 
-/* The daemon ends: connections without a half-read request are finished; at the end of the time, all are closed. */
-void mete__conns_drain(struct mete__loop *loop, bool is_over);
+/* The daemon ends: connections are finished between two requests; at the end of the time, all are closed. */
+void mete__conns_drain(struct mete__loop *loop, uint64_t began_ms, bool is_over);
 void mete__conns_clear(struct mete__loop *loop);
 
 /* Closes now; replies that are not sent are lost. */

@@ -7,6 +7,9 @@
 
 #include "server/conn_io.h"
 
+#define DRAIN_QUIET_MS 100u /* without a byte: nothing is on its way */
+#define DRAIN_BUSY_MS 500u  /* from then on nobody is waited for */
+
 static void on_closed(uv_handle_t *handle)
 {
     struct mete__conn *conn = handle->data;
@@ -126,14 +129,26 @@ void mete__conns_sweep(struct mete__loop *loop)
     }
 }
 
-void mete__conns_drain(struct mete__loop *loop, bool is_over)
+/*
+ * A connection is finished between two requests, when all that came has been answered.
+ * At first only a quiet one, so that what is on its way still is; later also a busy one:
+ * its peer sees the end after the last reply, and what was not answered was not decided.
+ */
+static bool may_finish(const struct mete__conn *conn, bool is_late)
 {
+    const struct mete__conn_io *io = conn->io;
+    bool is_between = io->state == METE__CONN_READING && io->start == io->in.len && !io->is_finishing;
+    return is_between && (is_late || uv_now(&conn->loop->uv) - conn->active_ms >= DRAIN_QUIET_MS);
+}
+
+void mete__conns_drain(struct mete__loop *loop, uint64_t began_ms, bool is_over)
+{
+    bool is_late = uv_now(&loop->uv) - began_ms >= DRAIN_BUSY_MS;
     for (struct mete__conn *conn = loop->conns.first; conn != NULL;) {
         struct mete__conn *next = conn->next;
         if (is_over) {
             mete__conn_abort(conn);
-        } else if (conn->io->state == METE__CONN_READING && conn->io->start == conn->io->in.len &&
-                   !conn->io->is_finishing) {
+        } else if (may_finish(conn, is_late)) {
             mete__conn_finish(conn);
         }
         conn = next;

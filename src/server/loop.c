@@ -71,7 +71,8 @@ static void close_listeners(struct mete__loop *loop)
 static void begin_drain(struct mete__loop *loop)
 {
     loop->is_draining = true;
-    loop->drain_until_ms = uv_now(&loop->uv) + loop->snapshot->config->bounds.drain_timeout_ms;
+    loop->drain_began_ms = uv_now(&loop->uv);
+    loop->drain_until_ms = loop->drain_began_ms + loop->snapshot->config->bounds.drain_timeout_ms;
     close_listeners(loop);
     uv_timer_set_repeat(&loop->io->timer, DRAIN_MS);
     uv_timer_again(&loop->io->timer);
@@ -123,7 +124,7 @@ static void on_timer(uv_timer_t *timer)
     if (!loop->is_draining) {
         return;
     }
-    mete__conns_drain(loop, uv_now(&loop->uv) >= loop->drain_until_ms);
+    mete__conns_drain(loop, loop->drain_began_ms, uv_now(&loop->uv) >= loop->drain_until_ms);
     if (loop->conns.count == 0) {
         end(loop);
     }

@@ -80,6 +80,7 @@ struct mete__loop {
     struct mete__conns conns;
     struct mete__own_cache own_cache;
     bool is_draining;
+    uint64_t drain_began_ms;
     uint64_t drain_until_ms;
     struct mete__loop_io *io; /* of loop.c */
 
