@@ -160,7 +160,7 @@ static const struct mete__field log_fields[] = {
     {.name = "keys",
      .kind = METE__FIELD_SWITCH,
      METE__MEMBER(struct mete__config, log_keys),
-     .help = "may lines show keys of requests?"},
+     .help = "log each denial with its key, at most 100 lines a second and loop; else no line shows a key"},
 };
 
 const struct mete__section mete__section_log = {"log", log_fields, METE__COUNT_OF(log_fields),

@@ -46,6 +46,13 @@ void mete__batch_push(struct mete__loop *loop, const struct mete__pending *pendi
     mete__conn_touch(pending->conn);
 }
 
+static void log_denial(struct mete__loop *loop, const struct mete__bound_policy *policy, const void *key,
+                       size_t key_len, uint64_t retry_after_ns)
+{
+    mete__denials_log(&loop->denials, uv_now(&loop->uv), policy != NULL ? policy->policy->name : NULL, key, key_len,
+                      retry_after_ns);
+}
+
 static void answer(struct mete__loop *loop, size_t i, mete_status status)
 {
     const struct mete__pending *pending = &loop->pending[i];
@@ -61,6 +68,9 @@ static void answer(struct mete__loop *loop, size_t i, mete_status status)
         outcome = policy != NULL && policy->dry_run ? METE__OUTCOME_WOULD_DENY : METE__OUTCOME_DENIED;
     }
     count_outcome(loop, pending->policy, outcome);
+    if (__builtin_expect(loop->snapshot->config->log_keys, 0) && decision != NULL && !decision->allowed) {
+        log_denial(loop, pending->policy, loop->requests[i].key, loop->requests[i].key_len, decision->retry_after_ns);
+    }
     mete__top_note(&loop->top, loop->batch_len, place_of(pending->policy), loop->requests[i].key,
                    loop->requests[i].key_len, decision != NULL && decision->allowed);
     pending->reply(pending->conn, pending, decision, status);
@@ -100,5 +110,8 @@ void mete__loop_count(struct mete__loop *loop, const struct mete__bound_policy *
         as = METE__OUTCOME_DENIED;
     }
     count_outcome(loop, policy, as);
+    if ((as == METE__OUTCOME_DENIED || as == METE__OUTCOME_WOULD_DENY) && loop->snapshot->config->log_keys) {
+        log_denial(loop, policy, key, key_len, outcome->retry_after_ns);
+    }
     mete__top_add(&loop->top, place_of(policy), key, key_len, outcome->allowed && !outcome->would_deny, 1);
 }

@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "server/access.h"
+#include "server/denials.h"
 #include "server/engine.h"
 #include "server/metrics.h"
 #include "server/top.h"
@@ -86,6 +87,7 @@ struct mete__loop {
 
     struct mete__counts counts; /* of metrics.h: written by this thread, read by any */
     struct mete__top top;       /* of top.h */
+    struct mete__denials denials;
 };
 
 /* A take of a policy of one limit, or of a limit of the request's own, at the
