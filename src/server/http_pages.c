@@ -132,7 +132,7 @@ void mete__http_policies(struct mete__http_call *call)
 
 /* --- top keys -------------------------------------------------------------------------------- */
 
-/* Keys are bytes: what is not UTF-8 is told in base64 as well. */
+/* Keys are bytes: one that is not UTF-8 has key_base64 instead of key, as in a request. */
 static void write_entry(struct mete__out *out, const struct mete__top_entry *entry)
 {
     size_t len = entry->key_len < METE__TOP_KEY_MAX ? entry->key_len : METE__TOP_KEY_MAX;
@@ -144,9 +144,10 @@ static void write_entry(struct mete__out *out, const struct mete__top_entry *ent
     } else {
         mete__out_text(out, "null");
     }
-    mete__out_text(out, ",\"key\":");
-    mete__json_string(out, key);
-    if (!mete__is_utf8(key)) {
+    if (mete__is_utf8(key)) {
+        mete__out_text(out, ",\"key\":");
+        mete__json_string(out, key);
+    } else {
         mete__out_text(out, ",\"key_base64\":\"");
         mete__base64_write(out, key);
         mete__out_text(out, "\"");
