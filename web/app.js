@@ -12,6 +12,7 @@ const SPANS = [60, 120, 300]; // seconds that are drawn: the first that holds wh
 const HISTORY = SPANS[SPANS.length - 1];
 const LATENCY_OVER = 10; // samples that the latency is taken from
 const TOP_SHOWN = 10;
+const POLICIES_SHOWN = 50; // rows of the table: the busiest, when there are more
 
 const byId = (id) => document.getElementById(id);
 
@@ -206,7 +207,10 @@ function remember(stats) {
   const earlier = new Map(rowsOf(before).map((row) => [row.name, row]));
   const policies = new Map();
   for (const row of rowsOf(stats)) {
-    policies.set(row.name, difference(row, earlier.get(row.name), seconds));
+    const rates = difference(row, earlier.get(row.name), seconds);
+    if (rates.allowed + rates.denied > 0) {
+      policies.set(row.name, rates);
+    }
   }
   page.history.push({ t: stats.now_ms, all: difference(stats.totals, before.totals, seconds), policies });
   const oldest = stats.now_ms - HISTORY * 1000;
@@ -544,11 +548,22 @@ function policyRow(name) {
   return row;
 }
 
+/** All, or the busiest of many, in the daemon's order. */
+function busiest(rows) {
+  if (rows.length <= POLICIES_SHOWN) {
+    return rows;
+  }
+  const all = (row) => sum(row, [...OUTCOMES_ALLOWED, ...OUTCOMES_DENIED]);
+  const chosen = new Set([...rows].sort((a, b) => all(b) - all(a)).slice(0, POLICIES_SHOWN));
+  return rows.filter((row) => chosen.has(row));
+}
+
 function drawPolicies() {
   const body = byId("policies").tBodies[0];
   const rows = page.last ? rowsOf(page.last) : [];
   const known = new Map(page.policies.map((policy) => [policy.name, policy]));
-  const shown = rows.filter((row) => known.size === 0 || known.has(row.name) || row.name.startsWith("("));
+  const current = rows.filter((row) => known.size === 0 || known.has(row.name) || row.name.startsWith("("));
+  const shown = busiest(current);
   const names = shown.map((row) => row.name);
   if (body.dataset.names !== JSON.stringify(names)) {
     body.replaceChildren(...names.map(policyRow));
@@ -556,8 +571,9 @@ function drawPolicies() {
     if (names.length === 0) {
       body.append(make("tr", { role: "row" }, make("td", { colspan: "6", class: "empty", role: "cell" }, "No policies yet.")));
     }
-    setOptions(byId("chart-policy"), names, "all");
   }
+  setOptions(byId("chart-policy"), current.map((row) => row.name), "all");
+  setText("policies-note", shown.length < current.length ? "the busiest " + shown.length + " of " + current.length : "");
   const latest = page.history[page.history.length - 1];
   shown.forEach((row, i) => drawPolicy(body.rows[i], row, known.get(row.name), latest));
 }

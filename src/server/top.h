@@ -49,7 +49,7 @@ static inline void mete__top_turn(struct mete__top *top, uint64_t now_ms)
 }
 
 /* How many requests of a batch this large one sample stands for: what is added costs about
- * 10 ns and several lines of cache, so large batches (they are large when there is
+ * 13 ns and several lines of cache, so large batches (they are large when there is
  * much to do) pay for one in 16. */
 #define METE__TOP_WEIGHT_MAX 16u
 static inline uint32_t mete__top_weight(size_t batch_len)

@@ -180,6 +180,19 @@ class Dashboard(unittest.TestCase):
                 worst = self.browser.value(CONTRAST)
                 self.assertGreaterEqual(worst["ratio"], 4.5, (scheme, width, worst))
 
+    def test_many_policies(self):
+        many = "policies:\n" + "".join("  p%03d: {limits: {hour: 5/1h}}\n" % i for i in range(300))
+        daemon, port = self.serve(many)
+        self.addCleanup(daemon.finish)
+        self.open(port)
+        self.wait_live()
+        take(port, "p299", "ada", 1)
+        self.browser.wait_for("!!document.querySelector('#policies tr[data-name=p299]')")
+        self.assertEqual(self.browser.value("document.querySelectorAll('#policies tbody tr').length"), 50)
+        self.assertEqual(self.text("#policies-note"), "the busiest 50 of 300")
+        self.assertEqual(self.browser.value("document.querySelectorAll('#chart-policy option').length"), 301)
+        self.assert_clean(port)
+
     def test_keyboard_and_names(self):
         daemon, port = self.serve()
         self.addCleanup(daemon.finish)
