@@ -416,11 +416,13 @@ const chart = {
     this.gridKey = key;
     const grid = this.parts.grid;
     grid.replaceChildren();
-    for (let i = 0; i <= 4; i++) {
-      const at = Math.round(y((top * i) / 4)) + 0.5;
+    const lines = String(top)[0] === "2" ? 4 : 5; // whole numbers at each, from 5 on
+    for (let i = 0; i <= lines; i++) {
+      const value = (top * i) / lines;
+      const at = Math.round(y(value)) + 0.5;
       grid.append(makeSvg("line", { x1: this.left, x2: width, y1: at, y2: at }));
       const text = makeSvg("text", { x: this.left - 8, y: at + 4, "text-anchor": "end" });
-      text.textContent = top >= 4 || i % 4 === 0 ? count((top * i) / 4) : String((top * i) / 4);
+      text.textContent = Number.isInteger(value) ? count(value) : value.toFixed(1);
       grid.append(text);
     }
     const step = (span / 60 < 2 ? 15 : span / 60 < 5 ? 30 : 60) * (width < 500 && span > 60 ? 2 : 1);
