@@ -52,6 +52,20 @@ struct mete__own_cache {
 };
 
 /*
+ * The bytes of the last CL.THROTTLE behind its key, and what they meant: most clients
+ * send the same ones again and again.  Its arguments were plain numbers, so no other
+ * arguments of the same count have the same bytes.
+ */
+#define METE__OWN_TEXT_MAX 64u
+struct mete__own_last {
+    mete_limiter *limiter; /* NULL: none yet */
+    uint64_t cost;
+    size_t count;
+    size_t text_len;
+    char text[METE__OWN_TEXT_MAX];
+};
+
+/*
  * A take in the batch.  key must stay where it is until the batch is decided: keys in
  * a connection's input do.  reply appends the answer to conn->out; it may not
  * close the connection.
@@ -80,6 +94,7 @@ struct mete__loop {
 
     struct mete__conns conns;
     struct mete__own_cache own_cache;
+    struct mete__own_last own_last;
     bool is_draining;
     uint64_t drain_began_ms;
     uint64_t drain_until_ms;

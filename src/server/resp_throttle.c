@@ -180,19 +180,57 @@ static mete_limiter *limiter_of(struct mete__conn *conn, const struct own *own)
     return limiter;
 }
 
-static void decide(struct mete__conn *conn, struct mete__span key, const struct own *own)
+static void push(struct mete__conn *conn, struct mete__span key, mete_limiter *limiter, uint64_t cost)
 {
     struct mete__pending pending = {.conn = conn, .reply = reply_throttle};
+    mete__batch_push(conn->loop, &pending, limiter, key.at, key.len, cost);
+}
+
+static void decide(struct mete__conn *conn, struct mete__span key, const struct own *own)
+{
     mete_limiter *limiter = limiter_of(conn, own);
     if (limiter != NULL) {
-        mete__batch_push(conn->loop, &pending, limiter, key.at, key.len, own->cost);
+        push(conn, key, limiter, own->cost);
     }
+}
+
+/* --- the same limit again ----------------------------------------------------------- */
+
+static size_t text_len(const struct mete__resp_request *request)
+{
+    const struct mete__span *last = &request->args[request->count - 1];
+    return (size_t)(last->at + last->len - request->args[2].at);
+}
+
+static bool is_same(const struct mete__own_last *last, const struct mete__resp_request *request)
+{
+    return last->limiter != NULL && last->count == request->count && last->text_len == text_len(request) &&
+           memcmp(last->text, request->args[2].at, last->text_len) == 0;
+}
+
+static void remember(struct mete__own_last *last, const struct mete__resp_request *request, mete_limiter *limiter,
+                     uint64_t cost)
+{
+    size_t len = text_len(request);
+    if (len > sizeof last->text) {
+        return;
+    }
+    last->limiter = limiter;
+    last->cost = cost;
+    last->count = request->count;
+    last->text_len = len;
+    memcpy(last->text, request->args[2].at, len);
 }
 
 void mete__run_throttle(struct mete__conn *conn, const struct mete__resp_request *request)
 {
     const struct mete__span *args = request->args;
+    struct mete__own_last *last = &conn->loop->own_last;
     struct own own = {.cost = 1};
+    if (is_same(last, request)) {
+        push(conn, args[1], last->limiter, last->cost);
+        return;
+    }
     if (request->count > 6) {
         mete__conn_settle(conn);
         mete__resp_error(&conn->out, "ERR wrong number of arguments; usage: CL.THROTTLE key max_burst count_per_period "
@@ -205,7 +243,11 @@ void mete__run_throttle(struct mete__conn *conn, const struct mete__resp_request
         return;
     }
     own.capacity++;
-    decide(conn, args[1], &own);
+    mete_limiter *limiter = limiter_of(conn, &own);
+    if (limiter != NULL) {
+        push(conn, args[1], limiter, own.cost);
+        remember(last, request, limiter, own.cost);
+    }
 }
 
 void mete__run_gcra(struct mete__conn *conn, const struct mete__resp_request *request)
