@@ -191,7 +191,10 @@ class Key:
         s = self.now if self.now is not None and t <= self.now <= t + HOUR else t
         state = carry(self.changes[0][0], self.rule, self.state, s)
         if not is_peek:
-            self._write(None, state)
+            self.state = state  # also when nothing is owed: it is not settled again at another time
+            self.changes.clear()
+            self.settled = []
+            self.last = state[1] if is_log(self.rule) and state else self.last
         return state
 
     def _walked(self, t):
