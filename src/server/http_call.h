@@ -60,6 +60,7 @@ void mete__http_route(struct mete__http_call *call);
 /* Sets call->user; false when the request has been answered with 401. */
 bool mete__http_login(struct mete__http_call *call, bool is_open, bool is_check);
 bool mete__http_is_cross_site(const struct mete__http_request *request);
+bool mete__http_is_rebound(const struct mete__http_call *call);
 bool mete__http_has_json(const struct mete__http_request *request);
 
 void mete__http_take(struct mete__http_call *call);

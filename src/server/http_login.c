@@ -4,6 +4,9 @@
  * with "user:password".  Without it the connection's user counts: "default", or
  * that of the client's certificate.
  */
+#include <arpa/inet.h>
+#include <string.h>
+
 #include "server/http_call.h"
 #include "wire/base64.h"
 
@@ -113,4 +116,43 @@ bool mete__http_is_cross_site(const struct mete__http_request *request)
         is_cross = !is_own_origin(origin->value, METE__HTTP_FIND(request, "host"));
     }
     return is_cross && !mete__http_has_json(request) && METE__HTTP_FIND(request, "x-mete-client") == NULL;
+}
+
+/* An address, or the names that are this machine's own and that no other name server answers for. */
+static bool is_own_name(struct mete__span host)
+{
+    const char *colon = host.len > 0 ? memchr(host.at, ':', host.len) : NULL;
+    if (host.len > 0 && host.at[0] == '[') {
+        return true; /* an IPv6 address: the codec has checked its form */
+    }
+    struct mete__span name = mete__span_of(host.at, colon != NULL ? (size_t)(colon - host.at) : host.len);
+    char text[INET_ADDRSTRLEN];
+    struct in_addr address;
+    if (name.len < sizeof text) {
+        memcpy(text, name.at, name.len);
+        text[name.len] = '\0';
+        if (inet_pton(AF_INET, text, &address) == 1) {
+            return true;
+        }
+    }
+    return mete__span_is_nocase(name, "localhost");
+}
+
+static bool is_browser(const struct mete__http_request *request)
+{
+    const struct mete__http_field *agent = METE__HTTP_FIND(request, "user-agent");
+    return METE__HTTP_FIND(request, "sec-fetch-site") != NULL || METE__HTTP_FIND(request, "origin") != NULL ||
+           (agent != NULL && agent->value.len >= 8 && memcmp(agent->value.at, "Mozilla/", 8) == 0);
+}
+
+/*
+ * DNS rebinding: a page whose name is made to lead to this server after it was loaded
+ * has this server as its own site.  It comes under its own name, so a browser that has
+ * not logged in must come under an address or localhost.
+ */
+bool mete__http_is_rebound(const struct mete__http_call *call)
+{
+    const struct mete__http_field *host = METE__HTTP_FIND(call->request, "host");
+    bool is_anybody = call->user == &call->conn->loop->snapshot->config->users[0];
+    return is_anybody && host != NULL && is_browser(call->request) && !is_own_name(host->value);
 }

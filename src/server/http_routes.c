@@ -86,6 +86,10 @@ static bool may_go(struct mete__http_call *call, unsigned methods, unsigned flag
                            "a page of another site may not ask for this, unless with JSON or the field X-Mete-Client");
         return false;
     }
+    if ((flags & (CHANGE | ADMIN)) != 0 && mete__http_is_rebound(call)) {
+        mete__http_problem(call, 403, "a browser that has not logged in must use an address or localhost, not a name");
+        return false;
+    }
     return true;
 }
 

@@ -384,6 +384,16 @@ class Browsers(Case):
             self.assertEqual(self.get(target, **fields).status, 200)
 
 
+    def test_a_page_whose_name_was_made_to_lead_here(self):
+        browser = {"User_Agent": "Mozilla/5.0 (X11; Linux x86_64)"}
+        for path in "/v1/top", "/v1/stats", f"/v1/take?policy=huge&key={self.key}":
+            self.expect_problem(self.get(path, Host=f"evil.example:{self.port}", **browser), 403, "not a name")
+            self.expect_problem(self.get(path, Host="evil.example", Origin="http://evil.example"), 403, "not a name")
+            for host in "127.0.0.1", f"localhost:{self.port}", "[::1]", "192.0.2.1:80":
+                self.assertEqual(self.get(path, Host=host, **browser).status, 200)
+            self.assertEqual(self.get(path, Host="mete.internal").status, 200)  # no browser
+
+
 class Connections(Case):
     REQUEST = b"GET /v1/take?policy=huge&key=%s HTTP/1.%d\r\nHost: a\r\n%s\r\n"
 
