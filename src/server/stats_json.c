@@ -4,13 +4,13 @@
 
 #include "server/places.h"
 #include "server/sums.h"
+#include "wire/json.h"
 
 static void number(const char *gap, const char *name, uint64_t value, struct mete__out *out)
 {
     mete__out_format(out, "%s\"%s\":%llu", gap, name, (unsigned long long)value);
 }
 
-/* Names of policies need no escapes: METE__NAME_MAX says what they are made of. */
 static void outcomes(const uint64_t counts[METE__OUTCOMES], struct mete__out *out)
 {
     for (unsigned i = 0; i < METE__OUTCOMES; i++) {
@@ -25,7 +25,9 @@ static void write_policies(const struct mete__sums *sums, uint64_t totals[METE__
     for (uint32_t place = 0; (name = mete__place_name(place)) != NULL; place++) {
         uint64_t counts[METE__OUTCOMES];
         mete__sums_policy(sums, place, counts);
-        mete__out_format(out, "%s{\"name\":\"%s\",", place == 0 ? "" : ",", name);
+        mete__out_text(out, place == 0 ? "{\"name\":" : ",{\"name\":");
+        mete__json_string(out, mete__span_of(name, strlen(name)));
+        mete__out_text(out, ",");
         outcomes(counts, out);
         mete__out_text(out, "}");
         for (unsigned i = 0; i < METE__OUTCOMES; i++) {

@@ -291,6 +291,18 @@ static void test_stats(void **state)
     world_free(world);
 }
 
+/* No policy has such a name today; if one had, it could not break the text. */
+static void test_escapes(void **state)
+{
+    (void)state;
+    struct world *world = world_new();
+    uint32_t place = mete__places_of("a\"b\\c\nd");
+    world->server.loops[0].counts.policies[place][METE__OUTCOME_DENIED] = 6;
+    scrape(world);
+    assert_string_equal(value_of(world, "mete_decisions_total{policy=\"a\\\"b\\\\c\\nd\",outcome=\"denied\"}"), "6");
+    world_free(world);
+}
+
 /* Labels are as many as policies, and the text stays in the bound whatever the names. */
 static void test_bound(void **state)
 {
@@ -318,9 +330,10 @@ static void test_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_form),      cmocka_unit_test(test_names),     cmocka_unit_test(test_sums_over_loops),
-        cmocka_unit_test(test_histogram), cmocka_unit_test(test_live_keys), cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_bound), /* the last: it fills the places */
+        cmocka_unit_test(test_form),      cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_sums_over_loops),
+        cmocka_unit_test(test_histogram), cmocka_unit_test(test_live_keys),
+        cmocka_unit_test(test_stats),     cmocka_unit_test(test_bound), /* the last: it fills the places */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
