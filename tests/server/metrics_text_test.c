@@ -234,7 +234,10 @@ static void test_live_keys(void **state)
     char key = 'f';
     mete__engine_decide(bound, METE__VERB_TAKE, &key, 1, 1, 0, &outcome);
     mete__live_ask(world->server.engine, &live);
+    nanosleep(&(struct timespec){0, 200000000}, NULL);
+    mete__live_ask(world->server.engine, &live);
     assert_int_equal(live.keys[0], 5); /* not counted again so soon */
+    assert_true(live.age_ms >= 200);
     scrape(world);
     assert_string_equal(value_of(world, "mete_keys_live{store=\"0\"}"), "5");
     assert_string_equal(value_of(world, "mete_store_keys_inserted_total{store=\"0\"}"), "6");
