@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reload and who is connected: rights change at once, and what cannot change while the daemon runs is refused."""
+import os
+import signal
+import unittest
+
+import conf
+from daemon import NOT_RELOADED, RELOADED, folder, serve, wait_until
+from resp import ErrorReply, pairs
+
+API = {"api": conf.policy("5/1h"), "other": conf.policy("5/1h")}
+
+
+class Case(unittest.TestCase):
+    def hangup(self, config, pattern=RELOADED):
+        since = len(self.daemon.lines)
+        self.daemon.write(config)
+        self.daemon.signal(signal.SIGHUP)
+        return self.daemon.await_line(pattern, since)
+
+
+class Rights(Case):
+    def start(self, **users):
+        self.daemon = serve(self, conf.config(API, users=users))
+        self.client = self.daemon.resp()
+
+    def code(self, *command):
+        reply = self.client(*command)
+        return reply.code if isinstance(reply, ErrorReply) else "OK"
+
+    def test_a_right_that_is_taken_away(self):
+        self.start(app=conf.user(password="pw", policies="all", may_bring_limits=True))
+        self.client("AUTH", "app", "pw")
+        self.assertEqual(self.code("METE.TAKE", "other", "k"), "OK")
+        self.assertEqual(self.code("CL.THROTTLE", "k", 4, 1, 60), "OK")
+        self.hangup(conf.config(API, users={"app": conf.user(password="pw", policies=["api"])}))
+        wait_until(lambda: self.code("METE.TAKE", "other", "k") == "NOPERM")
+        self.assertEqual(self.code("METE.TAKE", "api", "k"), "OK")
+        self.assertEqual(self.code("CL.THROTTLE", "k", 4, 1, 60), "NOPERM")
+
+    def test_a_user_that_goes_is_logged_out(self):
+        self.start(app=conf.user(password="pw", policies="all"), root=conf.user(password="r", policies="all"))
+        self.client("AUTH", "app", "pw")
+        self.hangup(conf.config(API, users={"root": conf.user(password="r", policies="all")}))
+        wait_until(lambda: self.code("METE.TAKE", "api", "k") == "NOAUTH")
+        self.assertEqual(self.code("AUTH", "app", "pw"), "WRONGPASS")
+        self.assertEqual(self.code("AUTH", "root", "r"), "OK")
+
+    def test_another_order_of_policies(self):
+        """Rights are by name, whatever the place in the file."""
+        self.start(app=conf.user(password="pw", policies=["other"]))
+        self.client("AUTH", "app", "pw")
+        self.hangup(conf.config({"aaa": conf.policy("5/1h"), "other": conf.policy("6/1h"), "api": conf.policy("5/1h")},
+                                users={"app": conf.user(password="pw", policies=["other"])}))
+        wait_until(lambda: pairs(self.client("METE.PEEK", "other", "k"))["limit"] == 6)
+        self.assertEqual((self.code("METE.TAKE", "aaa", "k"), self.code("METE.TAKE", "api", "k")), ("NOPERM", "NOPERM"))
+
+    def test_users_appear(self):
+        """Until then everybody may do everything; then all must log in."""
+        self.daemon = serve(self, conf.config(API))
+        self.client = self.daemon.resp()
+        self.assertEqual(self.code("METE.TAKE", "api", "k"), "OK")
+        self.hangup(conf.config(API, users={"app": conf.user(password="pw", policies="all")}))
+        wait_until(lambda: self.code("METE.TAKE", "api", "k") == "NOAUTH")
+
+
+class Fixed(Case):
+    """The store is made once: a file that asks for another one is not taken, rather than half of it."""
+
+    def test_the_store(self):
+        store = {"path": os.path.join(folder(self), "store"), "keys_max": 10000}
+        for change in {"keys_max": 20000}, {"path": os.path.join(folder(self), "another")}:
+            with self.subTest(change=change):
+                self.daemon = serve(self, conf.config(API, store=store))
+                self.hangup(conf.config({"api": conf.policy("9/1h"), "other": conf.policy("5/1h")},
+                                        store={**store, **change}), NOT_RELOADED + ".*store|restart")
+                with self.daemon.resp() as client:
+                    self.assertEqual(pairs(client("METE.PEEK", "api", "k"))["limit"], 5)
+                self.assertEqual(self.daemon.terminate(), 0)
+
+    def test_bounds_change_for_those_who_are_connected(self):
+        self.daemon = serve(self, conf.config(API))
+        with self.daemon.resp() as client:
+            client("PING")
+            self.hangup(conf.config(API, bounds={"request_bytes_max": 1024}))
+            wait_until(lambda: self.is_refused(2000))
+            self.assertEqual(client("PING"), "PONG")
+
+    def is_refused(self, size):
+        with self.daemon.resp() as client:
+            return isinstance(client("PING", "x" * size), ErrorReply)
+
+
+if __name__ == "__main__":
+    unittest.main()
