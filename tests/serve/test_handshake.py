@@ -7,6 +7,7 @@ import unittest
 import conf
 from daemon import serve
 from resp import ErrorReply, Simple, encode, pairs, plain
+from web import exchange
 
 
 class Case(unittest.TestCase):
@@ -292,6 +293,23 @@ class Inline(Case):
     def test_between_commands_of_the_other_form(self):
         self.client.raw(encode("PING") + b"PING\r\n" + encode("PING"))
         self.assertEqual([self.client.read() for _ in range(3)], ["PONG"] * 3)
+
+
+class HalfClosed(Case):
+    """A client that says all and then closes its side, as `printf ... | nc` does, gets all replies."""
+
+    def test_resp(self):
+        received = exchange(self.daemon.address("resp"), encode("PING") * 2000 + b"ECHO end\r\n", finish=True)
+        self.assertEqual(received, b"+PONG\r\n" * 2000 + b"$3\r\nend\r\n")
+
+    def test_http(self):
+        received = exchange(self.daemon.address("http"), b"GET /healthz HTTP/1.1\r\nHost: m\r\n\r\n" * 200,
+                            finish=True)
+        self.assertEqual(received.count(b"HTTP/1.1 200 "), 200)
+
+    def test_in_the_middle_of_a_request(self):
+        self.assertEqual(exchange(self.daemon.address("resp"), encode("PING") + b"*1\r\n$4\r\nPI", finish=True),
+                         b"+PONG\r\n")
 
 
 class Broken(Case):

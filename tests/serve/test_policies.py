@@ -88,6 +88,19 @@ class Verbs(Case):
         self.daemon.clock_s(60)
         self.assertEqual(self.take("api", "k")["allowed"], 0, "the unit of the first minute was reserved")
 
+    def test_reserve_is_for_policies_of_one_limit(self):
+        self.start({"two": conf.policy({"a": "5/1h", "b": "5/1h"})})
+        self.assertIsInstance(self.client("METE.RESERVE", "two", "k", "WAIT", 1), ErrorReply)
+        for words in [], ["WAIT"], ["WAIT", "-1"], ["WAIT", "x"], ["WAIT", "1", "COST", "x"]:
+            self.assertIsInstance(self.client("METE.RESERVE", "two", "k", *words), ErrorReply)
+        self.assertEqual(self.take("two", "k", verb="PEEK")["remaining"], 5)
+
+    def test_deleting_a_key_does_not_touch_policies(self):
+        self.take("api", "k", 2)
+        self.client("CL.THROTTLE", "k", 4, 1, 60)
+        self.assertEqual(self.client("DEL", "k"), 1)
+        self.assertEqual(self.take("api", "k", verb="PEEK")["remaining"], 3)
+
     def test_keys_of_two_policies_are_not_the_same(self):
         self.take("api", "k", 5)
         self.assertEqual(self.take("window", "k")["remaining"], 4)

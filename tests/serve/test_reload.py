@@ -75,19 +75,6 @@ class Good(Case):
         wait_until(lambda: self.peek("api")["limit"] == 6)
         self.assertEqual(self.client("CL.THROTTLE", "own", 9, 1, 3600, 0)[2], 3)
 
-    def test_a_changed_file_is_noticed(self):
-        """Without a signal; written in place, and replaced by another file."""
-        self.start({"api": conf.policy("5/1h")})
-        self.take("api", cost=2)
-        self.daemon.write(conf.config({"api": conf.policy("50/1h burst 8")}))
-        wait_until(lambda: self.peek("api")["limit"] == 8, 10, "a file that was replaced is not noticed")
-        self.daemon.write(conf.config({"api": conf.policy("50/1h burst 9")}))
-        wait_until(lambda: self.peek("api")["limit"] == 9, 10, "nor the next one")
-        with open(self.daemon.config_path, "w", encoding="utf-8") as file:
-            file.write(conf.text(conf.config({"api": conf.policy("50/1h burst 10")})))
-        wait_until(lambda: self.peek("api")["limit"] == 10, 10, "a file that was written in place is not noticed")
-        self.assertGreaterEqual(self.peek("api")["remaining"], 8)
-
     def test_both_loops_change(self):
         self.start({"api": conf.policy("5/1h")}, threads=2)
         clients = [self.daemon.resp() for _ in range(16)]

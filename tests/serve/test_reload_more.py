@@ -5,7 +5,7 @@ import signal
 import unittest
 
 import conf
-from daemon import NOT_RELOADED, RELOADED, folder, serve, wait_until
+from daemon import NOT_RELOADED, RELOADED, SANITIZED, folder, serve, wait_until
 from resp import ErrorReply, pairs
 
 API = {"api": conf.policy("5/1h"), "other": conf.policy("5/1h")}
@@ -85,6 +85,15 @@ class Fixed(Case):
             self.hangup(conf.config(API, bounds={"request_bytes_max": 1024}))
             wait_until(lambda: self.is_refused(2000))
             self.assertEqual(client("PING"), "PONG")
+
+    def test_many_reloads_take_no_more_memory(self):
+        self.daemon = serve(self, conf.config(API))
+        before = 0
+        for turn in range(100):
+            self.hangup(conf.config({"api": conf.policy(f"{5 + turn % 7}/1h"), f"p{turn % 5}": conf.policy("9/1h")}))
+            if turn == 30:
+                before = self.daemon.rss_bytes()
+        self.assertLess(self.daemon.rss_bytes() - before, (4 << 20) * (20 if SANITIZED else 1))
 
     def is_refused(self, size):
         with self.daemon.resp() as client:

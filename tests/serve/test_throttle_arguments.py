@@ -3,6 +3,7 @@
 import re
 import unittest
 
+import conf
 from daemon import serve
 from resp import ErrorReply, encode
 
@@ -159,6 +160,16 @@ class Keys(unittest.TestCase):
         self.own(b"k" * (60 * 1024))
         self.client("CL.THROTTLE", b"k" * 60000 + b"a", 0, 1, 60)
         self.assertEqual(self.client("CL.THROTTLE", b"k" * 60000 + b"b", 0, 1, 60)[0], 0)
+
+    def test_64_kib_and_more_where_the_bound_allows_it(self):
+        daemon = serve(self, conf.config({"api": conf.policy("1/1h")}, bounds={"request_bytes_max": 1 << 20}))
+        client = daemon.resp()
+        for size in 65535, 65536, 65537, 1000000:
+            key = b"k" * size
+            self.assertEqual(client("CL.THROTTLE", key, 0, 1, 60), [0, 1, 0, -1, 60], size)
+            self.assertEqual(client("CL.THROTTLE", key, 0, 1, 60)[0], 1, size)
+            self.assertEqual(client("METE.TAKE", "api", key)[1], 1, size)
+            self.assertEqual(client("METE.TAKE", "api", key)[1], 0, size)
 
     def test_above_the_bound_is_refused_and_others_are_served(self):
         with self.daemon.resp() as long:
