@@ -3,6 +3,7 @@
 its fields, never the 500 that nginx makes of every answer but 2xx, 401 and 403."""
 import os
 import re
+import socket
 import subprocess
 import threading
 import unittest
@@ -75,6 +76,11 @@ def documented(mete, folder):
     return text.replace("127.0.0.1:8080", mete).replace("http://app", f"http://unix:{folder}/app.sock")
 
 
+def is_listening(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+        return stream.connect_ex(path) == 0
+
+
 class Edge(unittest.TestCase):
     def start(self, limits, test_clock=True, fail_open=False, **settings):
         self.daemon = serve(self, conf.config({"edge": conf.policy(limits, deny_status=403, **settings)}),
@@ -97,7 +103,7 @@ class Edge(unittest.TestCase):
         on_end(self, nginx.stderr.close)
         on_end(self, nginx.wait, 20)
         on_end(self, nginx.terminate)
-        wait_until(lambda: os.path.exists(self.edge) or nginx.poll() is not None)
+        wait_until(lambda: nginx.poll() is not None or is_listening(self.edge), 20, "nginx does not listen")
         if nginx.poll() is not None:
             self.fail("nginx does not start: " + nginx.stderr.read().decode())
 

@@ -5,27 +5,20 @@ import unittest
 
 import conf
 from daemon import serve, wait_until
-from resp import ErrorReply, pairs
+from resp import pairs
 
 
-class Case(unittest.TestCase):
-    def start(self, policies, **options):
-        self.daemon = serve(self, conf.config(policies), **options)
+class Noticed(unittest.TestCase):
+    def start(self, policies):
+        self.daemon = serve(self, conf.config(policies))
         self.client = self.daemon.resp()
 
-    def take(self, policy, key="k", cost=1, verb="TAKE"):
-        reply = self.client("METE." + verb, policy, key, "COST", cost)
-        return reply if isinstance(reply, ErrorReply) else pairs(reply)
+    def peek(self, policy):
+        return pairs(self.client("METE.PEEK", policy, "k"))
 
-    def peek(self, policy, key="k"):
-        return self.take(policy, key, verb="PEEK")
-
-
-class Noticed(Case):
     def test_a_file_that_was_replaced_or_written_in_place(self):
-        """Without a signal; written in place, and replaced by another file."""
         self.start({"api": conf.policy("5/1h")})
-        self.take("api", cost=2)
+        self.client("METE.TAKE", "api", "k", "COST", 2)
         self.daemon.write(conf.config({"api": conf.policy("50/1h burst 8")}))
         wait_until(lambda: self.peek("api")["limit"] == 8, 10, "a file that was replaced is not noticed")
         self.daemon.write(conf.config({"api": conf.policy("50/1h burst 9")}))
