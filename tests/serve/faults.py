@@ -16,10 +16,9 @@ MEMORY_FACTOR = 20 if SANITIZED else 1
 class Case(unittest.TestCase):
     """A daemon of two loops, clients on both that must go on being served, and how much memory it had before."""
 
-    def start(self, test_clock=False, threads=2, **bounds):
+    def start(self, wrapper=(), **bounds):
         sections = {"bounds": bounds} if bounds else {}
-        self.daemon = serve(self, conf.config({"api": conf.policy("3/1h")}, **sections), test_clock=test_clock,
-                            threads=threads)
+        self.daemon = serve(self, conf.config({"api": conf.policy("3/1h")}, **sections), threads=2, wrapper=wrapper)
         self.others = [self.daemon.resp() for _ in range(8)]  # on both loops, most likely
         self.web = self.daemon.web()
         self.others_are_served()
