@@ -11,13 +11,14 @@ configure = cmake --preset $(1) --log-level=WARNING >/dev/null
 build = cmake --build --preset $(1) -- --quiet >&2
 
 .DEFAULT_GOAL := help
-.PHONY: help run replay test test-all test-asan test-tsan bench bench-serve fuzz coverage lint format install clean program
+.PHONY: help run replay test test-all test-asan test-tsan test-clients bench bench-serve fuzz coverage lint format install clean program
 
 help:
 	@echo 'make run        build, and serve the sample policies until Ctrl-C'
 	@echo 'make replay     replay the sample log through a limit'
 	@echo 'make test       build the release and run all tests'
 	@echo 'make test-all   the same, then under the address, undefined and thread sanitizers'
+	@echo 'make test-clients  clients and gateways of other projects against the daemon'
 	@echo 'make bench      measure this machine'
 	@echo 'make bench-serve  measure the daemon side by side with redis-server and nginx'
 	@echo 'make fuzz       run each fuzz target for some seconds (clang)'
@@ -65,6 +66,11 @@ test-asan test-tsan: test-%:
 test-all: test
 	@$(MAKE) --no-print-directory test-asan
 	@$(MAKE) --no-print-directory test-tsan
+
+# SUITES="go-redis gateways" and others: tests/clients/run
+test-clients: program
+	@tools/install-deps clients
+	@tests/clients/run $(SUITES)
 
 fuzz:
 	@tools/install-deps fuzz
