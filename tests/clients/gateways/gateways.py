@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Caddy, Traefik and Envoy in front of an application, each asking /check/POLICY of mete first."""
 
+import base64
 import http.client
 import http.server
 import itertools
@@ -36,7 +37,8 @@ class Application(http.server.BaseHTTPRequestHandler):
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         told = json.dumps({"method": self.command, "path": self.path, "body": body.decode(),
-                           "ratelimit": self.headers.get("RateLimit")}).encode()
+                           "ratelimit": self.headers.get("RateLimit"),
+                           "authorization": self.headers.get("Authorization")}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(told)))
         self.end_headers()
@@ -103,7 +105,8 @@ class Gateway:
         application = "127.0.0.1:%d" % cls.application.server_address[1]
         values = {"METE": mete, "METE_HOST": mete.split(":")[0], "METE_PORT": mete.split(":")[1], "PORT": cls.port,
                   "APPLICATION": application, "APPLICATION_PORT": application.split(":")[1],
-                  "DIRECTORY": cls.directory}
+                  "DIRECTORY": cls.directory, "LOCKED": needed("METE_LOCKED_HTTP"),
+                  "LOGIN": base64.b64encode(b"client:p@ss/word:1").decode()}
         for name in names:
             text = (HERE / name).read_text(encoding="utf-8")
             for key, value in values.items():
@@ -193,8 +196,9 @@ class Gateway:
         self.assertEqual(self.ask("/", address, X_Forwarded_For="192.0.2.200").status, 429)
 
     def test_what_clients_send_for_the_application_is_no_login(self):
-        answer = self.ask("/", next(addresses), Authorization="Basic bm9ib2R5Om5vdGhpbmc=", Cookie="a=b")
-        self.assertEqual(answer.status, 200)
+        login = "Basic bm9ib2R5Om5vdGhpbmc="
+        answer = self.ask("/", next(addresses), Authorization=login, Cookie="a=b")
+        self.assertEqual((answer.status, answer.json()["authorization"]), (200, login))
 
     def test_together_exactly_the_limit_passes(self):
         for _ in range(3):
@@ -218,6 +222,13 @@ class CaddyTest(KeyedGateway, unittest.TestCase):
     @classmethod
     def command(cls):
         return [program("caddy"), "run", "--adapter", "caddyfile", "--config", cls.configuration("Caddyfile")]
+
+    def test_gateway_logs_in_where_everybody_must(self):
+        address, login = next(addresses), "Bearer of:the-application"
+        statuses = [self.ask("/locked/", address, Authorization=login).status for _ in range(101)]
+        self.assertEqual(statuses, [200] * 100 + [429])
+        answer = self.ask("/locked/", next(addresses), Authorization=login)
+        self.assertEqual(answer.json()["authorization"], login)
 
 
 class TraefikTest(KeyedGateway, unittest.TestCase):
