@@ -133,8 +133,9 @@ static const struct mete__field bounds_fields[] = {
     BOUND(output_bytes_max, METE__FIELD_BYTES, 4096, UINT64_C(1) << 30, 1048576,
           "replies a connection may leave unread before it is not read any more"),
     TIMEOUT("idle_timeout", idle_timeout_ms, 0, 24 * HOUR_MS, 300000,
-            "a connection without a request; 0: never closed"),
-    TIMEOUT("request_timeout", request_timeout_ms, 10, HOUR_MS, 10000, "from the first byte of a request to its last"),
+            "a connection without a request; 0: never closed; looked at once a second"),
+    TIMEOUT("request_timeout", request_timeout_ms, 10, HOUR_MS, 10000,
+            "from the first byte of a request to its last; looked at once a second"),
     TIMEOUT("drain_timeout", drain_timeout_ms, 0, HOUR_MS, 10000, "from the signal to stop to the end"),
 };
 

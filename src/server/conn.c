@@ -17,33 +17,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/conn_io.h"
 #include "server/log.h"
 
 #define OUT_SLACK (4u << 20) /* one reply, and a batch of them, above output_bytes_max */
 
-static void set_peer(struct mete__conn *conn)
+static void set_peer(struct mete__conn *conn, const struct sockaddr_storage *peer)
 {
-    struct sockaddr_storage address;
-    int len = sizeof address;
     char text[INET6_ADDRSTRLEN] = "";
-    if (conn->is_unix || uv_tcp_getpeername(&conn->io->uv.tcp, (struct sockaddr *)&address, &len) != 0) {
-        snprintf(conn->peer, sizeof conn->peer, "unix");
-        return;
-    }
-    if (address.ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+    if (peer->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
         memcpy(conn->peer_address, &in6->sin6_addr, 16);
         inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
         snprintf(conn->peer, sizeof conn->peer, "[%s]:%u", text, ntohs(in6->sin6_port));
-        return;
+    } else if (peer->ss_family == AF_INET) {
+        const struct sockaddr_in *in4 = (const struct sockaddr_in *)peer;
+        conn->peer_address[10] = conn->peer_address[11] = 0xFF;
+        memcpy(conn->peer_address + 12, &in4->sin_addr, 4);
+        inet_ntop(AF_INET, &in4->sin_addr, text, sizeof text);
+        snprintf(conn->peer, sizeof conn->peer, "%s:%u", text, ntohs(in4->sin_port));
+    } else {
+        snprintf(conn->peer, sizeof conn->peer, "unix");
     }
-    const struct sockaddr_in *in4 = (const struct sockaddr_in *)&address;
-    conn->peer_address[10] = conn->peer_address[11] = 0xFF;
-    memcpy(conn->peer_address + 12, &in4->sin_addr, 4);
-    inet_ntop(AF_INET, &in4->sin_addr, text, sizeof text);
-    snprintf(conn->peer, sizeof conn->peer, "%s:%u", text, ntohs(in4->sin_port));
 }
 
 static struct mete__conn *conn_alloc(struct mete__loop *loop, const struct mete__protocol *protocol, bool is_tls)
@@ -93,12 +90,7 @@ static void conn_set(struct mete__conn *conn, struct mete__loop *loop, const str
     mete__counts_add(&loop->counts.of[METE__COUNT_CONNECTIONS_OPENED], 1);
 }
 
-static void on_turned_away(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-static void turn_away(struct mete__loop *loop, uv_stream_t *from, const char *reason)
+static void turn_away(struct mete__loop *loop, int fd, const char *reason)
 {
     static struct mete__log_quiet quiet; /* shared by the loops: only the number of lines depends on it */
     uint64_t suppressed;
@@ -108,46 +100,46 @@ static void turn_away(struct mete__loop *loop, uv_stream_t *from, const char *re
                   METE__LOG_U64("connections", __atomic_load_n(&loop->server->conn_count, __ATOMIC_RELAXED)),
                   METE__LOG_U64("suppressed", suppressed));
     }
-    /* libuv has accepted it already; it must be taken to be closed. */
-    uv_tcp_t *handle = malloc(sizeof *handle);
-    if (handle != NULL && uv_tcp_init(&loop->uv, handle) == 0) {
-        (void)uv_accept(from, (uv_stream_t *)handle);
-        uv_close((uv_handle_t *)handle, on_turned_away);
-    } else {
-        free(handle);
-    }
+    close(fd);
 }
 
-void mete__conn_open(struct mete__loop *loop, uv_stream_t *from, const struct mete__protocol *protocol, bool is_unix,
-                     bool is_tls, const char *local)
+static int open_handle(struct mete__conn *conn, int fd)
 {
+    if (conn->is_unix) {
+        uv_pipe_init(&conn->loop->uv, &conn->io->uv.pipe, 0);
+        return uv_pipe_open(&conn->io->uv.pipe, fd);
+    }
+    uv_tcp_init(&conn->loop->uv, &conn->io->uv.tcp);
+    return uv_tcp_open(&conn->io->uv.tcp, fd);
+}
+
+void mete__conn_open(struct mete__loop *loop, const struct mete__accepted *accepted)
+{
+    const struct mete__acceptor *by = accepted->by;
     uint64_t open = __atomic_load_n(&loop->server->conn_count, __ATOMIC_RELAXED);
     if (open >= loop->snapshot->config->bounds.connections_max) {
-        turn_away(loop, from, "connections_max is reached");
+        turn_away(loop, accepted->fd, "connections_max is reached");
         return;
     }
-    struct mete__conn *conn = conn_alloc(loop, protocol, is_tls);
+    struct mete__conn *conn = conn_alloc(loop, by->protocol, by->is_tls);
     if (conn == NULL) {
-        turn_away(loop, from, "no memory");
+        turn_away(loop, accepted->fd, "no memory");
         return;
     }
-    conn->is_tls = is_tls;
-    conn->is_unix = is_unix;
-    conn->local = local;
-    conn_set(conn, loop, protocol);
-    if (is_unix) {
-        uv_pipe_init(&loop->uv, &conn->io->uv.pipe, 0);
-    } else {
-        uv_tcp_init(&loop->uv, &conn->io->uv.tcp);
-    }
+    conn->is_tls = by->is_tls;
+    conn->is_unix = by->is_unix;
+    conn->local = by->address;
+    conn_set(conn, loop, by->protocol);
+    set_peer(conn, &accepted->peer);
+    int failure = open_handle(conn, accepted->fd);
     conn->io->uv.handle.data = conn;
-    if (uv_accept(from, &conn->io->uv.stream) != 0) {
+    if (failure != 0) {
+        close(accepted->fd);
         mete__conn_abort(conn);
         return;
     }
-    set_peer(conn);
-    if (protocol->opened != NULL) {
-        protocol->opened(conn);
+    if (by->protocol->opened != NULL) {
+        by->protocol->opened(conn);
     }
     mete__conn_read_on(conn);
 }

@@ -10,6 +10,7 @@
 #ifndef METE_SERVER_CONN_H
 #define METE_SERVER_CONN_H
 
+#include "server/accept.h"
 #include "server/loop.h"
 
 struct mete__conn;
@@ -60,9 +61,8 @@ struct mete__conn {
     bool is_dirty;
 };
 
-/* Takes the socket of a connection that a listener accepted. */
-void mete__conn_open(struct mete__loop *loop, uv_stream_t *from, const struct mete__protocol *protocol, bool is_unix,
-                     bool is_tls, const char *local);
+/* Serves a connection that was taken, or turns it away; takes its socket over. */
+void mete__conn_open(struct mete__loop *loop, const struct mete__accepted *accepted);
 
 /* mete__conn_finish was called. */
 bool mete__conn_is_finishing(const struct mete__conn *conn);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/log.h"
+
 /* Not a policy's name: those have no space. */
 #define NAME "own limits"
 
@@ -53,6 +55,11 @@ static mete_status make(struct mete__engine_own *own, struct mete__own_limiter *
     struct mete_limit limit = {
         .count = fresh->count, .period_ns = fresh->period_ns, .burst = fresh->capacity, .algorithm = METE_TOKEN_BUCKET};
     if (own->count == METE__OWN_MAX) {
+        if (!own->is_full_told) {
+            own->is_full_told = true;
+            METE__LOG(METE__LOG_WARN, "clients have brought as many distinct limits as are kept; new ones are refused",
+                      METE__LOG_U64("limits", METE__OWN_MAX));
+        }
         snprintf(why, why_size, "limit: %u distinct ones have been used, which is the most this server keeps",
                  METE__OWN_MAX);
         return METE_EFULL;

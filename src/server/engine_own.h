@@ -23,6 +23,7 @@ struct mete__engine_own {
     mete_limiter *any; /* atomic: the first one made */
     size_t count;
     bool is_ready;
+    bool is_full_told; /* in the log */
 };
 
 void mete__engine_own_init(struct mete__engine_own *own, mete_store *store);

@@ -68,7 +68,12 @@ mete_status mete__engine_stores_open(struct mete__engine_stores *stores, enum me
     options.on_full = on_full;
     options.path = path;
     options.clock = stores->has_test_clock ? &clock : NULL;
-    mete_status status = mete_store_create_why(&options, &stores->of[on_full], why, why_size);
+    char sentence[512];
+    mete_status status = mete_store_create_why(&options, &stores->of[on_full], sentence, sizeof sentence);
+    if (status != METE_OK) {
+        const char *field = strncmp(sentence, "path: ", 6) == 0 ? sentence + 6 : sentence;
+        snprintf(why, why_size, "store: %s%s%s", path != NULL ? path : "", path != NULL ? ": " : "", field);
+    }
     free(path);
     return status;
 }

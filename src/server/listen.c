@@ -115,6 +115,19 @@ static mete_status open_all(const struct mete__listener *listener, struct addrin
     return METE_OK;
 }
 
+static bool is_port(const char *text)
+{
+    unsigned long port = 0;
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len && len <= 5; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        port = port * 10 + (unsigned long)(text[i] - '0');
+    }
+    return len >= 1 && len <= 5 && port <= 65535;
+}
+
 /* "HOST:PORT" and "[V6]:PORT" to a host without brackets and a port. */
 static bool split(const char *address, char *host, size_t host_size, const char **port)
 {
@@ -126,11 +139,13 @@ static bool split(const char *address, char *host, size_t host_size, const char 
     if (len >= 2 && address[0] == '[' && address[len - 1] == ']') {
         address++;
         len -= 2;
+    } else if (memchr(address, ':', len) != NULL) {
+        return false;
     }
     memcpy(host, address, len);
     host[len] = '\0';
     *port = colon + 1;
-    return true;
+    return is_port(*port);
 }
 
 static mete_status listen_tcp(const struct mete__listener *listener, unsigned loops, struct mete__listening *out,

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "server/conn.h"
 #include "server/log.h"
@@ -17,29 +16,13 @@
 
 #define SWEEP_MS 1000u
 #define DRAIN_MS 20u
-#define BACKLOG 1024
-
-struct listening_handle {
-    union {
-        uv_handle_t handle;
-        uv_stream_t stream;
-        uv_tcp_t tcp;
-        uv_pipe_t pipe;
-    } uv;
-    struct mete__loop *loop;
-    const struct mete__protocol *protocol;
-    char address[128];
-    bool is_unix;
-    bool is_tls;
-    bool is_open;
-};
 
 struct mete__loop_io {
     uv_async_t wake;
     uv_check_t check;
     uv_timer_t timer;
-    struct listening_handle listening[METE__LISTENERS_MAX];
-    size_t listening_count;
+    struct mete__acceptor acceptors[METE__LISTENERS_MAX];
+    size_t acceptor_count;
     bool has_work; /* woken: look at the server */
     bool is_ending;
 };
@@ -59,12 +42,8 @@ static void switch_snapshot(struct mete__loop *loop)
 
 static void close_listeners(struct mete__loop *loop)
 {
-    for (size_t i = 0; i < loop->io->listening_count; i++) {
-        struct listening_handle *each = &loop->io->listening[i];
-        if (each->is_open) {
-            each->is_open = false;
-            uv_close(&each->uv.handle, NULL);
-        }
+    for (size_t i = 0; i < loop->io->acceptor_count; i++) {
+        mete__accept_stop(&loop->io->acceptors[i]);
     }
 }
 
@@ -121,6 +100,9 @@ static void on_timer(uv_timer_t *timer)
     struct mete__loop *loop = timer->data;
     mete__top_turn(&loop->top, uv_now(&loop->uv));
     mete__conns_sweep(loop);
+    for (size_t i = 0; i < loop->io->acceptor_count; i++) {
+        mete__accept_again(&loop->io->acceptors[i]);
+    }
     if (!loop->is_draining) {
         return;
     }
@@ -128,51 +110,6 @@ static void on_timer(uv_timer_t *timer)
     if (loop->conns.count == 0) {
         end(loop);
     }
-}
-
-/* --- listening ---------------------------------------------------------------------- */
-
-static void on_connection(uv_stream_t *stream, int status)
-{
-    struct listening_handle *listening = stream->data;
-    static struct mete__log_quiet quiet;
-    uint64_t suppressed;
-    if (status < 0) {
-        mete__counts_add(&listening->loop->counts.of[METE__COUNT_CONNECTIONS_REFUSED], 1);
-        if (mete__log_may(&quiet, uv_now(&listening->loop->uv), &suppressed)) {
-            METE__LOG(METE__LOG_ERROR, "a connection could not be accepted",
-                      METE__LOG_TEXT("reason", uv_strerror(status)), METE__LOG_U64("suppressed", suppressed));
-        }
-        return;
-    }
-    mete__conn_open(listening->loop, stream, listening->protocol, listening->is_unix, listening->is_tls,
-                    listening->address);
-}
-
-static int listen_on(struct mete__loop *loop, const struct mete__listening *from)
-{
-    struct listening_handle *to = &loop->io->listening[loop->io->listening_count];
-    int failure;
-    to->loop = loop;
-    to->is_unix = from->is_unix;
-    to->is_tls = from->listener->is_tls;
-    to->protocol = from->listener->protocol == METE__PROTOCOL_RESP ? &mete__protocol_resp : &mete__protocol_http;
-    snprintf(to->address, sizeof to->address, "%s", from->address);
-    if (from->is_unix) {
-        uv_pipe_init(&loop->uv, &to->uv.pipe, 0);
-        failure = uv_pipe_open(&to->uv.pipe, from->fd);
-    } else {
-        uv_tcp_init(&loop->uv, &to->uv.tcp);
-        failure = uv_tcp_open(&to->uv.tcp, from->fd);
-    }
-    to->uv.handle.data = to;
-    to->is_open = true;
-    loop->io->listening_count++;
-    if (failure != 0) {
-        close(from->fd);
-        return failure;
-    }
-    return uv_listen(&to->uv.stream, BACKLOG, on_connection);
 }
 
 /* --- the life of a loop --------------------------------------------------------------- */
@@ -203,7 +140,8 @@ mete_status mete__loop_init(struct mete__loop *loop, struct mete__server *server
     uv_timer_start(&loop->io->timer, on_timer, SWEEP_MS, SWEEP_MS);
     loop->snapshot = mete__engine_join(server->engine);
     for (size_t i = 0; i < listening_count; i++) {
-        int failure = listen_on(loop, &listening[i]);
+        struct mete__acceptor *acceptor = &loop->io->acceptors[loop->io->acceptor_count++];
+        int failure = mete__accept_start(acceptor, loop, &listening[i]);
         if (failure != 0) {
             snprintf(why, why_size, "listen: %s: %s", listening[i].address, uv_strerror(failure));
             return METE_EIO;

@@ -78,6 +78,8 @@ struct ask {
     struct mete__span key;
     uint64_t cost;
     uint64_t wait_ns_max;
+    bool has_cost; /* given, and so may not be again */
+    bool has_wait;
 };
 
 static const struct mete__bound_policy *find_policy(struct mete__conn *conn, struct mete__span name)
@@ -100,9 +102,10 @@ static bool read_option(struct mete__conn *conn, struct mete__span name, struct 
 {
     int64_t number;
     bool is_cost = mete__resp_is(name, "COST");
-    if (!is_cost && !mete__resp_is(name, "WAIT")) {
+    bool is_again = is_cost ? ask->has_cost : ask->has_wait;
+    if ((!is_cost && !mete__resp_is(name, "WAIT")) || is_again) {
         mete__conn_settle(conn);
-        mete__resp_error(&conn->out, "ERR syntax error: options are COST n and WAIT ms");
+        mete__resp_error(&conn->out, "ERR syntax error: options are COST n and WAIT ms, each once");
         return false;
     }
     if (!mete__resp_integer(value, &number) || number < 0 || (!is_cost && number > (int64_t)(INT64_MAX / NS_PER_MS))) {
@@ -112,8 +115,10 @@ static bool read_option(struct mete__conn *conn, struct mete__span name, struct 
     }
     if (is_cost) {
         ask->cost = (uint64_t)number;
+        ask->has_cost = true;
     } else {
         ask->wait_ns_max = (uint64_t)number * NS_PER_MS;
+        ask->has_wait = true;
     }
     return true;
 }
@@ -127,7 +132,7 @@ static bool read_ask(struct mete__conn *conn, const struct mete__resp_request *r
     ask->cost = ask->bound->policy->cost;
     if (request->count % 2 == 0 || request->count > 7) {
         mete__conn_settle(conn);
-        mete__resp_error(&conn->out, "ERR syntax error: options are COST n and WAIT ms");
+        mete__resp_error(&conn->out, "ERR syntax error: options are COST n and WAIT ms, each once");
         return false;
     }
     for (size_t i = 3; i < request->count; i += 2) {

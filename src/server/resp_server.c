@@ -36,11 +36,38 @@ static void put_flags(struct mete__out *out, const struct mete__command *command
     }
 }
 
+/* Redis names commands in lower case here, and so clients look for them. */
+static void put_name(struct mete__out *out, const struct mete__command *command)
+{
+    char name[32];
+    size_t len = strlen(command->name);
+    for (size_t i = 0; i < len; i++) {
+        char c = command->name[i];
+        name[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    mete__resp_bulk(out, name, len);
+}
+
+/* Commands for tests are not shown to others. */
+static bool is_shown(const struct mete__conn *conn, const struct mete__command *command)
+{
+    return (command->flags & METE__COMMAND_TEST_CLOCK) == 0 || mete__engine_has_test_clock(conn->loop->server->engine);
+}
+
+static size_t count_shown(const struct mete__conn *conn)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < mete__command_count; i++) {
+        count += is_shown(conn, &mete__commands[i]);
+    }
+    return count;
+}
+
 /* The ten fields of COMMAND INFO. */
 static void put_info(struct mete__out *out, const struct mete__command *command)
 {
     mete__resp_array(out, 10);
-    mete__resp_text(out, command->name);
+    put_name(out, command);
     mete__resp_i64(out, command->arity);
     put_flags(out, command);
     mete__resp_i64(out, command->key);
@@ -53,7 +80,7 @@ static void put_info(struct mete__out *out, const struct mete__command *command)
 
 static void put_docs(struct mete__out *out, const struct mete__command *command, int version)
 {
-    mete__resp_text(out, command->name);
+    put_name(out, command);
     mete__resp_map(out, 4, version);
     mete__resp_text(out, "summary");
     mete__resp_text(out, command->summary);
@@ -71,7 +98,7 @@ static void each_command(struct mete__conn *conn, const struct mete__resp_reques
     struct mete__out *out = &conn->out;
     int version = mete__resp_session(conn)->version;
     bool is_all = request->count <= 2;
-    size_t count = is_all ? mete__command_count : 0;
+    size_t count = is_all ? count_shown(conn) : 0;
     for (size_t i = 2; i < request->count && i < METE__RESP_ARGS_MAX; i++) {
         count += !is_docs || mete__command_find(request->args[i]) != NULL;
     }
@@ -81,9 +108,9 @@ static void each_command(struct mete__conn *conn, const struct mete__resp_reques
         mete__resp_array(out, count);
     }
     for (size_t i = 0; is_all && i < mete__command_count; i++) {
-        if (is_docs) {
+        if (is_shown(conn, &mete__commands[i]) && is_docs) {
             put_docs(out, &mete__commands[i], version);
-        } else {
+        } else if (is_shown(conn, &mete__commands[i])) {
             put_info(out, &mete__commands[i]);
         }
     }
@@ -107,11 +134,13 @@ void mete__run_command(struct mete__conn *conn, const struct mete__resp_request 
     } else if (mete__resp_is(what, "DOCS")) {
         each_command(conn, request, true);
     } else if (mete__resp_is(what, "COUNT") && request->count == 2) {
-        mete__resp_i64(&conn->out, (int64_t)mete__command_count);
+        mete__resp_i64(&conn->out, (int64_t)count_shown(conn));
     } else if (mete__resp_is(what, "LIST") && request->count == 2) {
-        mete__resp_array(&conn->out, mete__command_count);
+        mete__resp_array(&conn->out, count_shown(conn));
         for (size_t i = 0; i < mete__command_count; i++) {
-            mete__resp_text(&conn->out, mete__commands[i].name);
+            if (is_shown(conn, &mete__commands[i])) {
+                put_name(&conn->out, &mete__commands[i]);
+            }
         }
     } else {
         mete__resp_error(&conn->out, "ERR unknown subcommand or wrong number of arguments for COMMAND");

@@ -255,7 +255,8 @@ int mete__server_run(const struct mete__server_options *options, char *why, size
     struct mete__config *config;
     pthread_mutex_init(&server.tls_mutex, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN); /* until the watch handles it */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, not the end */
+    signal(SIGHUP, SIG_IGN);  /* until the watch handles it */
     keep_standard_streams();
     mete_status status = prepare(&server, &config, why, why_size);
     if (status == METE_OK) {
