@@ -24,6 +24,7 @@ sys.path.insert(0, str(HERE.parent))
 import tap  # noqa: E402
 
 WAIT_S = 30
+PORTS_TRIED = 3  # a free one may be taken before the gateway has it
 LIMIT = 20  # of the policy "gateway"
 # Clients with addresses of their own: the whole of 127.0.0.0/8 is this machine.
 addresses = (f"127.{int(time.time()) % 200 + 20}.{high}.{low}" for high in itertools.count() for low in range(1, 255))
@@ -89,14 +90,18 @@ class Gateway:
         threading.Thread(target=cls.application.serve_forever, daemon=True).start()
         cls.addClassCleanup(cls.application.server_close)
         cls.addClassCleanup(cls.application.shutdown)
-        cls.port = free_port()
         cls.log = open(os.path.join(cls.directory, "log"), "w+", encoding="utf-8")
         cls.addClassCleanup(cls.log.close)
         home = {**os.environ, "HOME": cls.directory, "XDG_DATA_HOME": cls.directory, "XDG_CONFIG_HOME": cls.directory}
-        cls.process = subprocess.Popen(cls.command(), cwd=cls.directory, env=home, stdin=subprocess.DEVNULL,
-                                       stdout=cls.log, stderr=subprocess.STDOUT)
-        cls.addClassCleanup(cls.end)
-        cls.wait()
+        for _ in range(PORTS_TRIED):
+            cls.port = free_port()
+            cls.process = subprocess.Popen(cls.command(), cwd=cls.directory, env=home, stdin=subprocess.DEVNULL,
+                                           stdout=cls.log, stderr=subprocess.STDOUT)
+            cls.addClassCleanup(cls.end, cls.process)
+            if cls.is_up():
+                return
+        cls.log.seek(0)
+        raise AssertionError(f"the gateway did not come up:\n{cls.log.read()[-4000:]}")
 
     @classmethod
     def configuration(cls, *names):
@@ -115,26 +120,26 @@ class Gateway:
         return os.path.join(cls.directory, names[0])
 
     @classmethod
-    def wait(cls):
+    def is_up(cls):
+        """After some time; False when it has ended, as it does when its port was taken meanwhile."""
         end = time.monotonic() + WAIT_S
         while time.monotonic() < end and cls.process.poll() is None:
             try:
                 if cls.ask("/", next(addresses)).status == 200:
-                    return
+                    return True
             except OSError:
                 pass
             time.sleep(0.05)
-        cls.log.seek(0)
-        raise AssertionError(f"the gateway did not come up:\n{cls.log.read()[-4000:]}")
+        return False
 
-    @classmethod
-    def end(cls):
-        cls.process.terminate()
+    @staticmethod
+    def end(process):
+        process.terminate()
         try:
-            cls.process.wait(WAIT_S)
+            process.wait(WAIT_S)
         finally:
-            cls.process.kill()
-            cls.process.wait()
+            process.kill()
+            process.wait()
 
     @classmethod
     def ask(cls, path, address, method="GET", body=None, **headers):
