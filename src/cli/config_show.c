@@ -55,6 +55,15 @@ static void print_policy(const struct mete__policy *policy)
            policy->on_store_failure == METE__FAIL_ALLOW ? "allow" : "deny");
 }
 
+static bool may_use_any(const struct mete__config *config, const struct mete__user *user)
+{
+    bool may_any = false;
+    for (size_t i = 0; i < config->policy_count; i++) {
+        may_any = may_any || (user->policies[i / 64] >> i % 64 & 1) != 0;
+    }
+    return may_any;
+}
+
 static void print_users(const struct mete__config *config)
 {
     for (size_t i = config->is_login_required ? 1 : 0; i < config->user_count; i++) {
@@ -63,6 +72,8 @@ static void print_users(const struct mete__config *config)
         printf("user    %s: ", user->name);
         if (user->may_use_all) {
             printf("all policies");
+        } else if (!may_use_any(config, user)) {
+            printf("no policies");
         }
         for (size_t k = 0; k < config->policy_count && !user->may_use_all; k++) {
             if ((user->policies[k / 64] >> k % 64 & 1) != 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Logins.  What a guesser can measure must not depend on which guess was nearly
- * right: every login hashes its password once, walks over all users, and compares one
- * digest as a whole (of nobody, when the name is unknown).
+ * right: every login hashes its password once, and compares the digest with that of
+ * every user as a whole.
  */
 #include "server/access.h"
 
@@ -19,24 +19,22 @@ static bool is_named(const struct mete__user *user, const char *name, size_t nam
 const struct mete__user *mete__access_login(const struct mete__config *config, const char *name, size_t name_len,
                                             const char *password, size_t password_len)
 {
-    static const struct mete__user nobody = {.name = ""};
     unsigned char digest[SHA256_DIGEST_LENGTH];
-    const struct mete__user *found = &nobody;
-    if (name_len == 0) {
-        name = config->users[0].name;
-        name_len = strlen(name);
-    }
-    for (size_t i = 0; i < config->user_count; i++) {
-        /* Names differ, so no later one replaces it. */
-        found = is_named(&config->users[i], name, name_len) ? &config->users[i] : found;
-    }
+    const struct mete__user *found = NULL;
+    /* Clients that were given a password alone send it under the name "default" with HELLO. */
+    bool is_anyone = name_len == 0 || (!config->users[0].has_password && is_named(&config->users[0], name, name_len));
     if (SHA256((const unsigned char *)password, password_len, digest) == NULL) {
         return NULL; /* no memory: nobody gets in */
     }
-    _Static_assert(sizeof(digest) == sizeof(found->password_sha256), "whole digests are compared");
-    bool is_same = CRYPTO_memcmp(digest, found->password_sha256, sizeof(digest)) == 0;
+    for (size_t i = 0; i < config->user_count; i++) {
+        const struct mete__user *user = &config->users[i];
+        _Static_assert(sizeof(digest) == sizeof(user->password_sha256), "whole digests are compared");
+        bool is_same = CRYPTO_memcmp(digest, user->password_sha256, sizeof(digest)) == 0 && user->has_password;
+        bool is_meant = is_anyone || is_named(user, name, name_len);
+        found = is_same && is_meant && found == NULL ? user : found;
+    }
     OPENSSL_cleanse(digest, sizeof(digest));
-    return is_same && found->has_password ? found : NULL;
+    return found;
 }
 
 const struct mete__user *mete__access_certificate(const struct mete__config *config, const char *common_name)

@@ -9,8 +9,10 @@
 #include "policy/config.h"
 
 /*
- * The user of a name (empty: "default") and password; NULL when there is none or
- * the password is wrong.  Takes the same time for a wrong name as for a wrong
+ * The user of a name and password; NULL when there is none or the password is wrong.
+ * Without a name, or as "default" when that has no password, the password alone says who it
+ * is (of two users with one password, the first): so do clients of Redis that know a
+ * password only.  Takes the same time for a wrong name as for a wrong
  * password, and compares without an early end.
  */
 const struct mete__user *mete__access_login(const struct mete__config *config, const char *name, size_t name_len,

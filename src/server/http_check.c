@@ -184,10 +184,27 @@ static bool read_cost(struct mete__http_call *call, const struct mete__policy *p
     return true;
 }
 
+/*
+ * "/check/POLICY" to POLICY.  Of "/check/POLICY/REST" the rest, and the query, are the client's:
+ * a gateway that puts a prefix before its client's path asks so (Envoy's path_prefix).
+ */
+static struct mete__span take_name(struct mete__http_call *call, bool *is_clients)
+{
+    struct mete__span name = mete__span_of(call->target.path.at + 7, call->target.path.len - 7);
+    const char *slash = name.len > 0 ? memchr(name.at, '/', name.len) : NULL;
+    *is_clients = slash != NULL;
+    if (slash != NULL) {
+        call->target.path = mete__span_of(slash, (size_t)(name.at + name.len - slash));
+        name.len = (size_t)(slash - name.at);
+    }
+    return name;
+}
+
 void mete__http_check(struct mete__http_call *call)
 {
     struct mete__http_args args = {0};
-    struct mete__span name = mete__span_of(call->target.path.at + 7, call->target.path.len - 7);
+    bool is_clients;
+    struct mete__span name = take_name(call, &is_clients);
     const struct mete__bound_policy *bound = mete__http_policy(call, name);
     if (bound == NULL) {
         return;
@@ -198,7 +215,7 @@ void mete__http_check(struct mete__http_call *call)
     char *scratch = mete__http_scratch(call, 2 * query_max + bound->policy->key_part_count * part_max);
     struct mete__span key;
     uint64_t cost;
-    if (scratch == NULL || !mete__http_args_query(call, &args, true, scratch) ||
+    if (scratch == NULL || (!is_clients && !mete__http_args_query(call, &args, true, scratch)) ||
         !make_key(call, bound->policy, scratch + 2 * query_max, &key) ||
         !read_cost(call, bound->policy, &args, &cost)) {
         return;

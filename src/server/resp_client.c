@@ -9,10 +9,16 @@
 
 /* --- logging in --------------------------------------------------------------------------- */
 
-static bool login(struct mete__conn *conn, struct mete__span name, struct mete__span password)
+/* name is NULL when only a password was given; an empty name is nobody's. */
+static bool login(struct mete__conn *conn, const struct mete__span *name, struct mete__span password)
 {
     const struct mete__config *config = conn->loop->snapshot->config;
-    const struct mete__user *user = mete__access_login(config, name.at, name.len, password.at, password.len);
+    const struct mete__user *user = NULL;
+    if (name == NULL) {
+        user = mete__access_login(config, NULL, 0, password.at, password.len);
+    } else if (name->len > 0) {
+        user = mete__access_login(config, name->at, name->len, password.at, password.len);
+    }
     if (user == NULL) {
         mete__counts_add(&conn->loop->counts.of[METE__COUNT_LOGINS_FAILED], 1);
         METE__LOG(METE__LOG_WARN, "login failed", METE__LOG_TEXT("peer", conn->peer));
@@ -25,17 +31,15 @@ static bool login(struct mete__conn *conn, struct mete__span name, struct mete__
 
 void mete__run_auth(struct mete__conn *conn, const struct mete__resp_request *request)
 {
-    struct mete__span everybody = {"", 0};
-    const struct mete__user *first = &conn->loop->snapshot->config->users[0];
     if (request->count > 3) {
         mete__resp_error(&conn->out, "ERR syntax error");
         return;
     }
-    if (request->count == 2 && !first->has_password && conn->loop->snapshot->config->user_count == 1) {
+    if (request->count == 2 && conn->loop->snapshot->config->user_count == 1) {
         mete__resp_error(&conn->out, "ERR AUTH called without any password configured for the default user");
         return;
     }
-    if (login(conn, request->count == 3 ? request->args[1] : everybody, request->args[request->count - 1])) {
+    if (login(conn, request->count == 3 ? &request->args[1] : NULL, request->args[request->count - 1])) {
         mete__resp_simple(&conn->out, "OK");
     }
 }
@@ -82,7 +86,7 @@ static bool hello_options(struct mete__conn *conn, const struct mete__resp_reque
 {
     for (size_t i = 2; i < request->count;) {
         if (mete__resp_is(request->args[i], "AUTH") && i + 2 < request->count) {
-            if (!login(conn, request->args[i + 1], request->args[i + 2])) {
+            if (!login(conn, &request->args[i + 1], request->args[i + 2])) {
                 return false;
             }
             i += 3;

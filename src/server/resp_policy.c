@@ -87,7 +87,13 @@ static const struct mete__bound_policy *find_policy(struct mete__conn *conn, str
     const struct mete__bound_policy *bound = mete__snapshot_find(conn->loop->snapshot, name.at, name.len);
     if (bound == NULL) {
         mete__conn_settle(conn);
-        mete__resp_error(&conn->out, "ERR policy: there is none of this name");
+        char shown_name[METE__NAME_MAX + 1];
+        size_t len = name.len < METE__NAME_MAX ? name.len : METE__NAME_MAX;
+        for (size_t i = 0; i < len; i++) {
+            shown_name[i] = name.at[i] >= ' ' && name.at[i] <= '~' ? name.at[i] : '?';
+        }
+        shown_name[len] = '\0';
+        mete__resp_error(&conn->out, "ERR policy: there is none of the name '%s'", shown_name);
         return NULL;
     }
     if (!mete__access_policy(conn->user, bound->policy->index)) {

@@ -61,8 +61,9 @@ class Rule:
         return self._tell(after, t, True, 0, 0), after
 
     def weight(self, state, t):
-        """What is owed, to compare two states of one key."""
-        return self.owed(state, t)
+        """What is owed, to compare two states of one key.  "An emptied window that was booked and has not begun is
+        more than nothing"."""
+        return self.owed(state, t), self.show(state, t)[1] > 0
 
     def _verdict(self, state, t, n):
         if n == 0:

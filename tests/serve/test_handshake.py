@@ -116,10 +116,18 @@ class Login(unittest.TestCase):
         for password in "", "open sesam", "open sesamee", "Open sesame", "open sesame\x00":
             with self.subTest(password=password):
                 self.assertEqual(self.client("AUTH", "app", password).code, "WRONGPASS")
-        for words in ("nobody", "open sesame"), ("default", "open sesame"), ("", "open sesame"), ("open sesame",):
+        for words in ("nobody", "open sesame"), ("", "open sesame"), ("default", "open"), ("open",), ("",):
             with self.subTest(words=words):
                 self.assertIn(self.client("AUTH", *words).code, ("WRONGPASS", "ERR"))
         self.assertEqual(self.client("PING").code, "NOAUTH")
+
+    def test_a_password_alone_says_who(self):
+        """redis://:password@host: clients send AUTH PASSWORD, or HELLO 3 AUTH default PASSWORD."""
+        self.assertEqual(self.client("AUTH", "open sesame"), "OK")
+        self.assertRegex(self.client("CLIENT", "INFO").decode(), "user=app")
+        self.client("RESET")
+        self.assertEqual(pairs(self.client("HELLO", 3, "AUTH", "default", "open sesame"))["proto"], 3)
+        self.assertEqual(self.client("PING"), "PONG")
 
     def test_reset_logs_out(self):
         self.client("AUTH", "app", "open sesame")

@@ -81,18 +81,25 @@ static void a_user_without_a_password(void **state)
     (void)state;
     assert_null(login("robot", ""));
     assert_null(login("robot", "robot"));
-    assert_null(login("default", ""));
+    assert_null(login("default", "default"));
     assert_null(login("", "anything"));
 }
 
-static void no_name_is_default(void **state)
+/* "redis://:password@host": a password without a name. */
+static void no_name(void **state)
 {
     (void)state;
+    assert_ptr_equal(login("", "wonderland"), &users[ALICE]);
+    assert_ptr_equal(mete__access_login(&config, NULL, 0, "builder", 7), &users[BOB]);
+    assert_null(login("", "Builder"));
+    give_password(&users[BOB], "wonderland");
+    assert_ptr_equal(login("", "wonderland"), &users[ALICE]); /* the first of two */
+    assert_ptr_equal(login("default", "wonderland"), &users[ALICE]);
+    assert_null(login("default", "wonder"));
     give_password(&users[DEFAULT], "open sesame");
+    assert_null(login("default", "wonderland"));
     assert_ptr_equal(login("", "open sesame"), &users[DEFAULT]);
     assert_ptr_equal(login("default", "open sesame"), &users[DEFAULT]);
-    assert_ptr_equal(mete__access_login(&config, NULL, 0, "open sesame", 11), &users[DEFAULT]);
-    assert_null(login("", "wonderland"));
 }
 
 /* Published digests: FIPS 180-2, appendix B.1, of "abc". */
@@ -176,9 +183,15 @@ int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup(function, set_up)
     const struct CMUnitTest tests[] = {
-        CASE(what_does_not_open), CASE(what_opens),           CASE(a_user_without_a_password),
-        CASE(no_name_is_default), CASE(the_digest_is_sha256), CASE(certificates),
-        CASE(after_a_reload),     CASE(locks_and_policies),   CASE(an_unknown_name_takes_as_long),
+        CASE(what_does_not_open),
+        CASE(what_opens),
+        CASE(a_user_without_a_password),
+        CASE(no_name),
+        CASE(the_digest_is_sha256),
+        CASE(certificates),
+        CASE(after_a_reload),
+        CASE(locks_and_policies),
+        CASE(an_unknown_name_takes_as_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -308,6 +308,13 @@ class Gateways(Case):
                             Sec_Fetch_Site="cross-site")
         self.assertEqual(answer.status, 200)
 
+    def test_the_clients_path_behind_the_policy(self):
+        """What a gateway's prefix is put before is the client's: its query changes neither cost nor status."""
+        for rest in "/", "/some/page?a=b", "/x?cost=1000000&deny_status=599", "/check/none", "//":
+            statuses = [self.check("/check/gate" + rest, X_Api_Key=self.key).status for _ in range(3)]
+            self.assertEqual(statuses, [200, 200, 403], rest)  # each path is a key of its own
+        self.expect_problem(self.check("/check/none/x", X_Api_Key=self.key), 404, "'none'")
+
     def test_head_and_post(self):
         self.assertEqual(self.check(method="HEAD", X_Api_Key=self.key).status, 200)
         self.assertEqual(self.check(method="POST", body="anything", X_Api_Key=self.key).status, 200)
