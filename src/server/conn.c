@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "server/conn_io.h"
@@ -77,7 +78,6 @@ static void conn_set(struct mete__conn *conn, struct mete__loop *loop, const str
     conn->opened_ms = conn->active_ms = uv_now(&loop->uv);
     mete__out_init(&conn->out, out_max);
     mete__out_init(&conn->io->cipher, 2 * out_max);
-    mete__out_init(&conn->io->sending, 2 * out_max);
     mete__out_init(&conn->io->in, config->bounds.request_bytes_max + METE__INPUT_SLACK + METE__SCRATCH_SIZE);
     conn->link = &loop->conns.first;
     conn->next = loop->conns.first;
@@ -103,14 +103,11 @@ static void turn_away(struct mete__loop *loop, int fd, const char *reason)
     close(fd);
 }
 
-static int open_handle(struct mete__conn *conn, int fd)
+/* False: it cannot be watched. */
+static bool watch(struct mete__conn *conn)
 {
-    if (conn->is_unix) {
-        uv_pipe_init(&conn->loop->uv, &conn->io->uv.pipe, 0);
-        return uv_pipe_open(&conn->io->uv.pipe, fd);
-    }
-    uv_tcp_init(&conn->loop->uv, &conn->io->uv.tcp);
-    return uv_tcp_open(&conn->io->uv.tcp, fd);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = conn};
+    return epoll_ctl(conn->loop->epoll, EPOLL_CTL_ADD, conn->io->fd, &event) == 0;
 }
 
 void mete__conn_open(struct mete__loop *loop, const struct mete__accepted *accepted)
@@ -131,15 +128,14 @@ void mete__conn_open(struct mete__loop *loop, const struct mete__accepted *accep
     conn->local = by->address;
     conn_set(conn, loop, by->protocol);
     set_peer(conn, &accepted->peer);
-    int failure = open_handle(conn, accepted->fd);
-    conn->io->uv.handle.data = conn;
-    if (failure != 0) {
-        close(accepted->fd);
-        mete__conn_abort(conn);
-        return;
-    }
+    conn->io->fd = accepted->fd;
+    conn->io->can_write = conn->io->can_read = true;
     if (by->protocol->opened != NULL) {
         by->protocol->opened(conn);
     }
-    mete__conn_read_on(conn);
+    if (!watch(conn)) {
+        mete__conn_abort(conn);
+        return;
+    }
+    mete__conn_ready(conn); /* most clients have sent something by now */
 }

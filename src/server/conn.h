@@ -64,14 +64,27 @@ struct mete__conn {
 /* Serves a connection that was taken, or turns it away; takes its socket over. */
 void mete__conn_open(struct mete__loop *loop, const struct mete__accepted *accepted);
 
+/* The daemon ends, and nothing more of this client is waiting (or it has been waited for long enough): the answer
+ * to be written may be the last.  is_last: no request is behind it in the bytes shown. */
+bool mete__conn_may_end(const struct mete__conn *conn, bool is_last);
+
 /* mete__conn_finish was called. */
 bool mete__conn_is_finishing(const struct mete__conn *conn);
 
 /* Will be looked at when the turn ends: has replies to send, or input to let go of. */
 void mete__conn_touch(struct mete__conn *conn);
 
+/* What the kernel told about a connection: EPOLLIN and its like. */
+void mete__conn_event(struct mete__conn *conn, uint32_t events);
+
+/* Reads once from each connection that can be read; those with more stay in the list. */
+void mete__conns_receive(struct mete__loop *loop);
+
 /* Sends what is due on all touched connections. */
 void mete__conns_send(struct mete__loop *loop);
+
+/* Frees what was closed in this turn. */
+void mete__conns_bury(struct mete__loop *loop);
 
 /* Once a second: idle and slow connections are closed. */
 void mete__conns_sweep(struct mete__loop *loop);

@@ -4,15 +4,16 @@
  * daemon.
  */
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "server/conn_io.h"
 
 #define DRAIN_QUIET_MS 100u /* without a byte: nothing is on its way */
 #define DRAIN_BUSY_MS 500u  /* from then on nobody is waited for */
 
-static void on_closed(uv_handle_t *handle)
+static void bury(struct mete__conn *conn)
 {
-    struct mete__conn *conn = handle->data;
     if (conn->io->tls != NULL) {
         mete__tls_destroy(conn->io->tls);
     }
@@ -22,37 +23,40 @@ static void on_closed(uv_handle_t *handle)
     mete__input_give(conn);
     mete__out_clear(&conn->out);
     mete__out_clear(&conn->io->cipher);
-    mete__out_clear(&conn->io->sending);
-    __atomic_fetch_sub(&conn->loop->server->conn_count, 1, __ATOMIC_RELAXED);
-    conn->loop->conns.count--;
-    mete__counts_add(&conn->loop->counts.of[METE__COUNT_CONNECTIONS_CLOSED], 1);
     free(conn->session);
     free(conn->io);
     free(conn);
 }
 
+void mete__conns_bury(struct mete__loop *loop)
+{
+    while (loop->conns.dead != NULL) {
+        struct mete__conn *conn = loop->conns.dead;
+        loop->conns.dead = conn->next;
+        bury(conn);
+    }
+}
+
 void mete__conn_abort(struct mete__conn *conn)
 {
+    struct mete__loop *loop = conn->loop;
     if (conn->io->state == METE__CONN_CLOSING) {
         return;
     }
     if (conn->is_pending) {
-        mete__batch_flush(conn->loop);
+        mete__batch_flush(loop);
     }
     conn->io->state = METE__CONN_CLOSING;
     *conn->link = conn->next;
     if (conn->next != NULL) {
         conn->next->link = conn->link;
     }
-    uv_close(&conn->io->uv.handle, on_closed);
-}
-
-static void on_shut(uv_shutdown_t *request, int status)
-{
-    struct mete__conn *conn = request->data;
-    if (status < 0 || conn->io->is_eof) {
-        mete__conn_abort(conn);
-    }
+    conn->next = loop->conns.dead;
+    loop->conns.dead = conn;
+    close(conn->io->fd); /* epoll lets go of it, too */
+    __atomic_fetch_sub(&loop->server->conn_count, 1, __ATOMIC_RELAXED);
+    loop->conns.count--;
+    mete__counts_add(&loop->counts.of[METE__COUNT_CONNECTIONS_CLOSED], 1);
 }
 
 void mete__conn_shut(struct mete__conn *conn)
@@ -64,9 +68,10 @@ void mete__conn_shut(struct mete__conn *conn)
     io->is_shut = true;
     io->state = METE__CONN_LINGERING;
     io->linger_ms = uv_now(&conn->loop->uv);
-    io->shutdown.data = conn;
-    if (uv_shutdown(&io->shutdown, &io->uv.stream, on_shut) != 0) {
+    if (shutdown(io->fd, SHUT_WR) != 0 || io->is_eof) {
         mete__conn_abort(conn);
+    } else if (io->can_read) {
+        mete__conn_ready(conn);
     }
 }
 
@@ -89,8 +94,7 @@ static void sweep_one(struct mete__conn *conn)
     struct mete__conn_io *io = conn->io;
     uint64_t now_ms = uv_now(&conn->loop->uv);
     if (io->state == METE__CONN_LINGERING) {
-        uint64_t longest_ms = io->is_writing ? bounds->request_timeout_ms + METE__LINGER_MS : METE__LINGER_MS;
-        if (now_ms - io->linger_ms >= longest_ms) {
+        if (now_ms - io->linger_ms >= METE__LINGER_MS) {
             mete__conn_abort(conn);
         }
         return;
@@ -112,11 +116,10 @@ static void sweep_one(struct mete__conn *conn)
     if (io->state == METE__CONN_READING && !conn->is_pending && now_ms - conn->active_ms >= METE__LINGER_MS) {
         mete__input_shrink(conn);
     }
-    if (io->state != METE__CONN_CLOSING && !io->is_writing && conn->out.len == 0 && conn->out.bytes != NULL &&
+    if (io->state != METE__CONN_CLOSING && mete__conn_unsent(conn) == 0 && conn->out.bytes != NULL &&
         now_ms - conn->active_ms >= METE__LINGER_MS) {
         mete__out_clear(&conn->out);
         mete__out_clear(&io->cipher);
-        mete__out_clear(&io->sending);
     }
 }
 
@@ -139,6 +142,13 @@ static bool may_finish(const struct mete__conn *conn, bool is_late)
     const struct mete__conn_io *io = conn->io;
     bool is_between = io->state == METE__CONN_READING && io->start == io->in.len && !io->is_finishing;
     return is_between && (is_late || uv_now(&conn->loop->uv) - conn->active_ms >= DRAIN_QUIET_MS);
+}
+
+bool mete__conn_may_end(const struct mete__conn *conn, bool is_last)
+{
+    const struct mete__loop *loop = conn->loop;
+    bool is_late = uv_now(&loop->uv) - loop->drain_began_ms >= DRAIN_BUSY_MS;
+    return loop->is_draining && (is_late || (is_last && !conn->io->can_read));
 }
 
 void mete__conns_drain(struct mete__loop *loop, uint64_t began_ms, bool is_over)

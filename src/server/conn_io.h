@@ -18,28 +18,26 @@
 enum mete__conn_state { METE__CONN_READING, METE__CONN_LINGERING, METE__CONN_CLOSING };
 
 struct mete__conn_io {
-    union {
-        uv_handle_t handle;
-        uv_stream_t stream;
-        uv_tcp_t tcp;
-        uv_pipe_t pipe;
-    } uv;
-    uv_write_t write;
-    uv_shutdown_t shutdown;
+    int fd;
     struct mete__out in; /* plain bytes; the first `start` are done with */
     size_t start;
-    struct mete__out cipher;  /* TLS: to be sent */
-    struct mete__out sending; /* being written by libuv */
+    struct mete__out cipher; /* TLS: to be sent */
     struct mete__tls *tls;
     uint64_t request_ms; /* when the first byte of the request that is not whole came; 0: none */
     uint64_t linger_ms;
+    struct mete__conn *next_ready;
     enum mete__conn_state state;
-    bool is_writing;
-    bool is_reading;
+    /* Readiness is told once, when it begins (EPOLLET); it is kept here until a call finds its end. */
+    bool can_read;
+    bool can_write;
+    bool is_hung_up; /* the peer sends no more: a short read is not the end */
+    bool is_ready;   /* in the loop's list of those to be read */
+    bool is_held;    /* choked: to go on when there is room */
     bool is_finishing;
-    bool is_shut;  /* shutdown has been asked for */
-    bool is_eof;   /* the peer sends no more */
-    bool is_named; /* TLS: the certificate has been looked at */
+    bool is_tls_closed; /* close_notify is written */
+    bool is_shut;       /* our side is shut down */
+    bool is_eof;        /* the peer's end has been read */
+    bool is_named;      /* TLS: the certificate has been looked at */
 };
 
 static inline const struct mete__bounds *mete__conn_bounds(const struct mete__conn *conn)
@@ -50,7 +48,7 @@ static inline const struct mete__bounds *mete__conn_bounds(const struct mete__co
 /* Bytes of replies that the kernel has not taken. */
 static inline size_t mete__conn_unsent(const struct mete__conn *conn)
 {
-    return conn->out.len + conn->io->cipher.len + conn->io->sending.len;
+    return conn->out.len + conn->io->cipher.len;
 }
 
 /* --- conn_input.c --- */
@@ -67,15 +65,18 @@ void mete__input_shrink(struct mete__conn *conn);
 
 /* --- conn_receive.c --- */
 
-/* Takes what has been read, and reads more unless the replies are in the way. */
-void mete__conn_read_on(struct mete__conn *conn);
+/* Will be read in this turn. */
+void mete__conn_ready(struct mete__conn *conn);
+
+/* A connection that was held takes the requests it has read, and is read again. */
+void mete__conn_go_on(struct mete__conn *conn);
 
 /* The protocol's refusal, then the end. */
 void mete__conn_refuse(struct mete__conn *conn, bool is_too_large);
 
 /* --- conn_end.c --- */
 
-/* All replies have been sent: say so, and wait for the peer. */
+/* All replies have been sent: says so, and waits for the peer. */
 void mete__conn_shut(struct mete__conn *conn);
 
 #endif

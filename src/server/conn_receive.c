@@ -2,6 +2,10 @@
 /*
  * Bytes come in, and whole requests are taken from their front.
  */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
 #include "server/conn_io.h"
 #include "server/log.h"
 
@@ -32,6 +36,7 @@ static void take_requests(struct mete__conn *conn)
     if (io->is_finishing) {
         io->start = io->in.len; /* what follows is not taken */
     }
+    io->is_held = !io->is_finishing && mete__conn_is_choked(conn);
     if (io->start == io->in.len) {
         io->request_ms = 0;
     } else if (io->request_ms == 0) {
@@ -72,74 +77,142 @@ static void receive_cipher(struct mete__conn *conn, const char *bytes, size_t le
     }
 }
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+/* --- reading ------------------------------------------------------------------------ */
+
+void mete__conn_ready(struct mete__conn *conn)
 {
-    struct mete__conn *conn = handle->data;
+    if (!conn->io->is_ready) {
+        conn->io->is_ready = true;
+        conn->io->next_ready = conn->loop->conns.ready;
+        conn->loop->conns.ready = conn;
+    }
+}
+
+void mete__conn_event(struct mete__conn *conn, uint32_t events)
+{
     struct mete__conn_io *io = conn->io;
-    (void)suggested;
+    bool is_end = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    if (io->state == METE__CONN_CLOSING) {
+        return;
+    }
+    if ((events & EPOLLIN) != 0 || is_end) {
+        io->can_read = true;
+        io->is_hung_up = io->is_hung_up || is_end;
+        mete__conn_ready(conn);
+    }
+    if (!io->can_write && (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+        io->can_write = true;
+        mete__conn_touch(conn);
+    }
+}
+
+/* What is still sent to a connection that is finished is dropped. */
+static void drop(struct mete__conn *conn)
+{
+    struct mete__conn_io *io = conn->io;
+    ssize_t got = recv(io->fd, conn->loop->conns.scratch, METE__SCRATCH_SIZE, 0);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+        mete__conn_abort(conn);
+        return;
+    }
+    io->can_read = got > 0 || errno == EINTR;
+}
+
+/* What one read gave. */
+static void take_bytes(struct mete__conn *conn, const char *bytes, size_t len)
+{
+    struct mete__conn_io *io = conn->io;
+    conn->active_ms = uv_now(&conn->loop->uv);
+    mete__counts_add(&conn->loop->counts.of[METE__COUNT_BYTES_IN], len);
+    if (io->tls != NULL) {
+        receive_cipher(conn, bytes, len);
+    } else {
+        io->in.len += len;
+    }
+    if (io->state == METE__CONN_READING) {
+        take_requests(conn);
+    }
+}
+
+static void end_of_input(struct mete__conn *conn, ssize_t got)
+{
+    if (got == 0) {
+        conn->io->is_eof = true;
+        conn->io->can_read = false;
+        mete__conn_finish(conn);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        conn->io->can_read = false;
+        mete__conn_touch(conn); /* lets go of the buffer */
+    } else if (errno != EINTR) {
+        mete__conn_abort(conn);
+    }
+}
+
+static void read_once(struct mete__conn *conn)
+{
+    struct mete__conn_io *io = conn->io;
+    char *to = conn->loop->conns.scratch;
+    size_t room = METE__SCRATCH_SIZE;
     if (conn->is_pending) {
         mete__batch_flush(conn->loop); /* the batch's keys lie in the buffer that may move now */
     }
-    if (io->tls != NULL || io->state == METE__CONN_LINGERING) {
-        *buf = uv_buf_init(conn->loop->conns.scratch, METE__SCRATCH_SIZE);
-        return;
+    if (io->tls == NULL) {
+        to = mete__input_room(conn, METE__READ_MIN);
+        room = io->in.size - io->in.len;
     }
-    char *room = mete__input_room(conn, METE__READ_MIN);
-    *buf = room != NULL ? uv_buf_init(room, (unsigned)(io->in.size - io->in.len)) : uv_buf_init(NULL, 0);
-}
-
-static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
-{
-    struct mete__conn *conn = stream->data;
-    struct mete__conn_io *io = conn->io;
-    if (got == UV_ENOBUFS) { /* the bound, or no memory */
+    if (to == NULL) { /* the bound, or no memory */
         mete__conn_refuse(conn, true);
         return;
     }
-    if (got == 0) {
-        mete__conn_touch(conn);
+    ssize_t got = recv(io->fd, to, room, 0);
+    if (got <= 0) {
+        end_of_input(conn, got);
         return;
     }
-    if (got < 0) {
-        io->is_eof = true;
-        if (got != UV_EOF || io->state == METE__CONN_LINGERING) {
-            mete__conn_abort(conn);
-            return;
-        }
-        uv_read_stop(stream);
-        io->is_reading = false;
-        mete__conn_finish(conn);
+    /* A short read of a stream has found its end for now; but not the peer's end, which is told but once. */
+    io->can_read = (size_t)got == room || io->is_hung_up;
+    take_bytes(conn, to, (size_t)got);
+}
+
+static void receive(struct mete__conn *conn)
+{
+    struct mete__conn_io *io = conn->io;
+    if (io->state == METE__CONN_CLOSING || !io->can_read) {
         return;
     }
     if (io->state == METE__CONN_LINGERING) {
-        return; /* dropped */
-    }
-    conn->active_ms = uv_now(&conn->loop->uv);
-    mete__counts_add(&conn->loop->counts.of[METE__COUNT_BYTES_IN], (uint64_t)got);
-    if (io->tls != NULL) {
-        receive_cipher(conn, buf->base, (size_t)got);
-        if (io->state == METE__CONN_CLOSING) {
-            return;
-        }
+        drop(conn);
+    } else if (io->is_finishing) {
+        return; /* read again when it lingers */
+    } else if (mete__conn_is_choked(conn)) {
+        io->is_held = true;
+        mete__counts_add(&conn->loop->counts.of[METE__COUNT_CHOKED], 1);
+        mete__conn_touch(conn);
+        return;
     } else {
-        io->in.len += (size_t)got;
+        read_once(conn);
     }
-    mete__conn_read_on(conn);
+    if (io->state != METE__CONN_CLOSING && io->can_read) {
+        mete__conn_ready(conn);
+    }
 }
 
-void mete__conn_read_on(struct mete__conn *conn)
+void mete__conns_receive(struct mete__loop *loop)
 {
-    struct mete__conn_io *io = conn->io;
-    if (io->state != METE__CONN_READING) {
-        return;
+    struct mete__conn *conn = loop->conns.ready;
+    loop->conns.ready = NULL;
+    while (conn != NULL) {
+        struct mete__conn *next = conn->io->next_ready;
+        conn->io->is_ready = false;
+        receive(conn);
+        conn = next;
     }
+}
+
+void mete__conn_go_on(struct mete__conn *conn)
+{
     take_requests(conn);
-    bool may_read = !io->is_eof && !mete__conn_is_choked(conn);
-    if (may_read && !io->is_reading) {
-        io->is_reading = uv_read_start(&io->uv.stream, on_alloc, on_read) == 0;
-    } else if (!may_read && io->is_reading) {
-        uv_read_stop(&io->uv.stream);
-        io->is_reading = false;
-        mete__counts_add(&conn->loop->counts.of[METE__COUNT_CHOKED], 1);
+    if (conn->io->can_read) {
+        mete__conn_ready(conn);
     }
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies on their way: one write per connection and turn; what the kernel does not
- * take at once is written by libuv while new replies gather behind it.
+ * Replies on their way: one send per connection and turn; what the kernel does not
+ * take at once waits, with new replies behind it, until there is room.
  */
+#include <errno.h>
+#include <sys/socket.h>
+
 #include "server/conn_io.h"
 #include "server/log.h"
 
@@ -20,46 +23,10 @@ bool mete__conn_is_choked(const struct mete__conn *conn)
     return mete__conn_unsent(conn) >= mete__conn_bounds(conn)->output_bytes_max;
 }
 
-static void send_more(struct mete__conn *conn);
-
-static void on_written(uv_write_t *request, int status)
-{
-    struct mete__conn *conn = request->data;
-    conn->io->is_writing = false;
-    conn->io->sending.len = 0;
-    if (conn->io->sending.size > METE__OUT_KEPT) {
-        mete__out_clear(&conn->io->sending);
-    }
-    if (status < 0) {
-        mete__conn_abort(conn);
-        return;
-    }
-    send_more(conn);
-    if (conn->io->state == METE__CONN_READING) {
-        mete__conn_read_on(conn);
-    }
-}
-
-/* The rest of what could not be sent at once is handed to libuv; new replies gather behind it. */
-static void write_rest(struct mete__conn *conn, struct mete__out *from)
-{
-    struct mete__conn_io *io = conn->io;
-    struct mete__out swapped = io->sending;
-    io->sending = *from;
-    *from = swapped;
-    uv_buf_t buf = uv_buf_init(io->sending.bytes, (unsigned)io->sending.len);
-    io->write.data = conn;
-    io->is_writing = true;
-    if (uv_write(&io->write, &io->uv.stream, &buf, 1, on_written) != 0) {
-        mete__conn_abort(conn);
-    }
-}
-
 static void send_bytes(struct mete__conn *conn, struct mete__out *from)
 {
-    uv_buf_t buf = uv_buf_init(from->bytes, (unsigned)from->len);
-    int sent = uv_try_write(&conn->io->uv.stream, &buf, 1);
-    if (sent < 0 && sent != UV_EAGAIN) {
+    ssize_t sent = send(conn->io->fd, from->bytes, from->len, MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
         mete__conn_abort(conn);
         return;
     }
@@ -69,15 +36,29 @@ static void send_bytes(struct mete__conn *conn, struct mete__out *from)
         from->len = 0;
         return;
     }
-    mete__counts_add(&conn->loop->counts.of[METE__COUNT_BYTES_OUT], from->len - done);
     mete__out_drop(from, done);
-    write_rest(conn, from);
+    conn->io->can_write = false; /* EPOLLOUT tells when there is room again */
+}
+
+/* Cipher bytes of the replies, and of the end. */
+static bool encrypt(struct mete__conn *conn, bool is_ending)
+{
+    struct mete__conn_io *io = conn->io;
+    if (conn->out.len > 0 && !mete__tls_send(io->tls, conn->out.bytes, conn->out.len, &io->cipher)) {
+        return false;
+    }
+    conn->out.len = 0;
+    if (is_ending && !io->is_tls_closed) {
+        mete__tls_close(io->tls, &io->cipher);
+        io->is_tls_closed = true;
+    }
+    return true;
 }
 
 static void send_more(struct mete__conn *conn)
 {
     struct mete__conn_io *io = conn->io;
-    if (io->state == METE__CONN_CLOSING || io->is_writing) {
+    if (io->state == METE__CONN_CLOSING || !io->can_write) {
         return;
     }
     if (conn->out.is_failed || io->cipher.is_failed) {
@@ -86,22 +67,15 @@ static void send_more(struct mete__conn *conn)
         return;
     }
     bool is_ending = io->is_finishing && !io->is_shut;
-    if (io->tls != NULL) {
-        if (conn->out.len > 0 && !mete__tls_send(io->tls, conn->out.bytes, conn->out.len, &io->cipher)) {
-            mete__conn_abort(conn);
-            return;
-        }
-        conn->out.len = 0;
-        if (is_ending) {
-            mete__tls_close(io->tls, &io->cipher);
-        }
+    if (io->tls != NULL && !encrypt(conn, is_ending)) {
+        mete__conn_abort(conn);
+        return;
     }
     struct mete__out *from = io->tls != NULL ? &io->cipher : &conn->out;
     if (from->len > 0) {
         send_bytes(conn, from);
     }
-    /* While something is queued: libuv shuts down after it, and close_notify must not be written twice. */
-    if (is_ending && (!io->is_writing || io->tls != NULL)) {
+    if (is_ending && mete__conn_unsent(conn) == 0) {
         mete__conn_shut(conn);
     }
 }
@@ -116,7 +90,6 @@ static void settle_buffers(struct mete__conn *conn)
     }
 }
 
-/* A connection that was choked, and no longer is, takes the requests that it has read: it is touched again. */
 static void send_one(struct mete__conn *conn)
 {
     if (conn->io->state == METE__CONN_CLOSING) {
@@ -127,9 +100,8 @@ static void send_one(struct mete__conn *conn)
         return;
     }
     settle_buffers(conn);
-    if (conn->io->state == METE__CONN_READING && !conn->io->is_reading && !conn->io->is_writing &&
-        !conn->io->is_finishing) {
-        mete__conn_read_on(conn);
+    if (conn->io->is_held && !mete__conn_is_choked(conn)) {
+        mete__conn_go_on(conn);
     }
 }
 

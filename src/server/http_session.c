@@ -73,18 +73,18 @@ void mete__http_body_answer(struct mete__http_call *call, unsigned status, const
     mete__answer(&call->conn->out, call->how, status, type, body->bytes, body->len);
 }
 
-static uint32_t how_of(const struct mete__conn *conn, const struct mete__http_request *request)
+static uint32_t how_of(const struct mete__conn *conn, const struct mete__http_request *request, bool is_last)
 {
     uint32_t how = mete__span_is(request->method, "HEAD") ? METE__HOW_HEAD : 0;
-    if (!request->keeps_alive || conn->loop->is_draining) {
+    if (!request->keeps_alive || mete__conn_may_end(conn, is_last)) {
         return how | METE__HOW_CLOSE;
     }
     return request->minor == 0 ? how | METE__HOW_OLD : how;
 }
 
-static void serve(struct mete__conn *conn, const struct mete__http_request *request)
+static void serve(struct mete__conn *conn, const struct mete__http_request *request, bool is_last)
 {
-    struct mete__http_call call = {.conn = conn, .request = request, .how = how_of(conn, request)};
+    struct mete__http_call call = {.conn = conn, .request = request, .how = how_of(conn, request, is_last)};
     mete__counts_add(&conn->loop->counts.of[METE__COUNT_REQUESTS_HTTP], 1);
     if (!conn->is_pending) {
         mete__http_session(conn)->is_scratch_pending = false;
@@ -124,7 +124,7 @@ static size_t input(struct mete__conn *conn, const char *bytes, size_t len)
             break;
         }
         taken += consumed;
-        serve(conn, &request);
+        serve(conn, &request, taken == len);
         if (mete__conn_is_finishing(conn)) {
             return len;
         }

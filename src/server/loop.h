@@ -33,7 +33,9 @@ struct mete__conn;
 /* The connections of a loop, and buffers they leave for the next. */
 struct mete__conns {
     struct mete__conn *first; /* all */
+    struct mete__conn *ready; /* can be read */
     struct mete__conn *dirty; /* have replies to send, or input to let go of */
+    struct mete__conn *dead;  /* closed in this turn; lists of the turn may still hold them */
     uint64_t count;
     char *spare[METE__SPARE_BUFFERS];
     size_t spare_count;
@@ -81,6 +83,7 @@ struct mete__pending {
 
 struct mete__loop {
     uv_loop_t uv;
+    int epoll; /* connections, and libuv's own descriptor: see loop.c */
     struct mete__server *server;
     const struct mete__snapshot *snapshot; /* switched between turns */
     unsigned index;
