@@ -96,7 +96,7 @@ static const struct mete__field store_fields[STORE_COUNT] = {
                               .min = 1,
                               .max = STORE_KEYS_MAX,
                               .fallback = 1000000,
-                              .help = "live keys held, at 21.3 bytes each; a file keeps the number it was made with"},
+                              .help = "live keys held, at 21.3 bytes each; a file made for another number is refused"},
     [STORE_LOG_UNITS_MAX] = {.name = "log_units_max",
                              .kind = METE__FIELD_COUNT,
                              METE__MEMBER(struct mete__config, log_units_max),

@@ -54,7 +54,7 @@ static const struct mete__field listen_fields[LISTEN_COUNT] = {
 const struct mete__section mete__section_listen = {
     "listen[]", listen_fields, LISTEN_COUNT,
     "Where clients connect. An address is `HOST:PORT`, `[IPV6]:PORT`, `unix:/PATH`, or `fd:NAME` for a socket that "
-    "was handed over under this name (socket activation)."};
+    "was handed over under this name, or with this number from 0 (socket activation)."};
 
 enum { TLS_CERTIFICATE, TLS_KEY, TLS_CLIENT_CA, TLS_COUNT };
 
