@@ -28,8 +28,25 @@ static void bury(struct mete__conn *conn)
     free(conn);
 }
 
+/* A connection that was to be read in the next turn may have been closed in this one. */
+static void forget_ready(struct mete__loop *loop)
+{
+    struct mete__conn **link = &loop->conns.ready;
+    while (*link != NULL) {
+        struct mete__conn_io *io = (*link)->io;
+        if (io->state == METE__CONN_CLOSING) {
+            *link = io->next_ready;
+        } else {
+            link = &io->next_ready;
+        }
+    }
+}
+
 void mete__conns_bury(struct mete__loop *loop)
 {
+    if (loop->conns.dead != NULL) {
+        forget_ready(loop);
+    }
     while (loop->conns.dead != NULL) {
         struct mete__conn *conn = loop->conns.dead;
         loop->conns.dead = conn->next;
