@@ -298,11 +298,8 @@ bool mete__is_settled_now(const mete_limiter *limiter, const struct mete__histor
         return false;
     }
     const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);
-    if (from != NULL && mete__scale_is_same(&from->scale, to)) {
-        return false; /* the same rate under another id: nothing changes */
-    }
-    return from == NULL || to->kind == METE__KIND_GCRA || from->scale.kind != to->kind ||
-           from->scale.period != to->period;
+    /* The same rate under another id: nothing changes. */
+    return from == NULL || !mete__scale_is_same(&from->scale, to);
 }
 
 /* --- to a ring -------------------------------------------------------------------- */
