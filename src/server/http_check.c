@@ -115,12 +115,20 @@ static size_t write_method(const struct mete__http_call *call, char *to)
     return write_span(field != NULL ? field->value : call->request->method, to);
 }
 
+/*
+ * What the gateway says the client asked for.  Some gateways set the one field and pass on the
+ * other as the client sent it: when both are there they must agree.
+ */
 static size_t write_path(const struct mete__http_call *call, char *to)
 {
     const struct mete__http_field *field = METE__HTTP_FIND(call->request, "x-forwarded-uri");
-    if (field == NULL) {
-        field = METE__HTTP_FIND(call->request, "x-original-uri");
+    const struct mete__http_field *original = METE__HTTP_FIND(call->request, "x-original-uri");
+    if (field != NULL && original != NULL &&
+        (field->value.len != original->value.len ||
+         memcmp(field->value.at, original->value.at, field->value.len) != 0)) {
+        return SIZE_MAX;
     }
+    field = field != NULL ? field : original;
     if (field == NULL) {
         return write_span(call->target.path, to);
     }
@@ -156,7 +164,9 @@ static bool make_key(struct mete__http_call *call, const struct mete__policy *po
         }
         size_t more = write_part(call, &policy->key_parts[i], to + len);
         if (more == SIZE_MAX) {
-            mete__http_problem(call, 400, "%s: cannot be part of a key", policy->key_parts[i].name);
+            const char *name = policy->key_parts[i].source == METE__KEY_PATH ? "X-Forwarded-Uri and X-Original-URI"
+                                                                             : policy->key_parts[i].name;
+            mete__http_problem(call, 400, "%s: cannot be part of a key", name);
             return false;
         }
         len += more;

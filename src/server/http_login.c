@@ -61,8 +61,11 @@ bool mete__http_login(struct mete__http_call *call, bool is_open, bool is_check)
         return true;
     }
     /* A gateway passes on what its client sent to the application: unless logging in is
-     * required, that is not meant for here. */
-    if (field != NULL && (!is_check || config->is_login_required)) {
+     * required, that is not meant for here; but it is the gateway's own when it fits. */
+    if (field != NULL && is_check && !config->is_login_required) {
+        const struct mete__user *user = call->user->may_use_all ? NULL : user_of(config, field->value);
+        call->user = user != NULL ? user : call->user;
+    } else if (field != NULL) {
         call->user = user_of(config, field->value);
         if (call->user == NULL) {
             mete__counts_add(&call->conn->loop->counts.of[METE__COUNT_LOGINS_FAILED], 1);

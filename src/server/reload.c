@@ -71,6 +71,58 @@ void mete__fit_descriptors(struct mete__config *config)
     }
 }
 
+/* The command line's address takes the place of the file's listeners of its protocol; with TLS if they all had it. */
+static void set_listener(struct mete__config *config, enum mete__protocol_kind protocol, const char *address)
+{
+    size_t kept = 0, replaced = 0, with_tls = 0;
+    if (address == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (config->listeners[i].protocol != protocol) {
+            config->listeners[kept++] = config->listeners[i];
+        } else {
+            replaced++;
+            with_tls += config->listeners[i].is_tls;
+        }
+    }
+    config->listener_count = kept;
+    if (strcmp(address, "off") != 0 && kept < METE__LISTENERS_MAX) {
+        config->listeners[config->listener_count++] =
+            (struct mete__listener){.protocol = protocol,
+                                    .address = address,
+                                    .unix_mode = 0600,
+                                    .is_tls = replaced > 0 && with_tls == replaced};
+    }
+}
+
+void mete__override_listeners(const struct mete__server *server, struct mete__config *config)
+{
+    set_listener(config, METE__PROTOCOL_RESP, server->options.resp_address);
+    set_listener(config, METE__PROTOCOL_HTTP, server->options.http_address);
+}
+
+static bool is_same_listener(const struct mete__listener *a, const struct mete__listener *b)
+{
+    return a->protocol == b->protocol && a->is_tls == b->is_tls && a->unix_mode == b->unix_mode &&
+           strcmp(a->address, b->address) == 0;
+}
+
+/* What is fixed at the start is not silently other than the file says. */
+static void warn_of_restart(const struct mete__config *old, const struct mete__config *fresh)
+{
+    bool is_same = old->listener_count == fresh->listener_count;
+    for (size_t i = 0; is_same && i < old->listener_count; i++) {
+        is_same = is_same_listener(&old->listeners[i], &fresh->listeners[i]);
+    }
+    if (!is_same) {
+        METE__LOG(METE__LOG_WARN, "listen has changed: restart to take it");
+    }
+    if (old->threads != fresh->threads) {
+        METE__LOG(METE__LOG_WARN, "threads has changed: restart to take it");
+    }
+}
+
 static mete_status reload(struct mete__server *server, char *why, size_t why_size)
 {
     struct mete__config *config;
@@ -86,6 +138,8 @@ static mete_status reload(struct mete__server *server, char *why, size_t why_siz
     }
     mete__fit_descriptors(config);
     mete__log_warnings(config);
+    mete__override_listeners(server, config);
+    warn_of_restart(server->loops[0].snapshot->config, config);
     bool is_json = config->log_format == METE__LOG_JSON;
     enum mete__log_level level = (enum mete__log_level)config->log_level;
     status = mete__engine_reload(server->engine, config, why, why_size);

@@ -18,6 +18,9 @@ mete_status mete__make_tls(struct mete__server *server, const struct mete__confi
 /* Raises the soft limit of descriptors; lowers connections_max when that is not enough. */
 void mete__fit_descriptors(struct mete__config *config);
 
+/* The command line's addresses take the place of the configuration's. */
+void mete__override_listeners(const struct mete__server *server, struct mete__config *config);
+
 /* What is allowed but hardly meant, to the log. */
 void mete__log_warnings(const struct mete__config *config);
 

@@ -48,7 +48,7 @@ static void reply_outcome(struct mete__conn *conn, const struct mete__bound_poli
     field_bool(out, "allowed", outcome->allowed, version);
     field_i64(out, "limit", outcome->status == METE_OK ? shown(binding->limit) : 1);
     field_i64(out, "remaining", shown(binding->remaining));
-    field_i64(out, "retry_after_ms", ms_up(outcome->retry_after_ns));
+    field_i64(out, "retry_after_ms", outcome->allowed ? 0 : ms_up(outcome->retry_after_ns));
     field_i64(out, "reset_after_ms", ms_up(binding->reset_after_ns));
     field_i64(out, "wait_ms", ms_up(binding->wait_ns));
     mete__resp_text(out, "name");

@@ -33,31 +33,6 @@ void mete__server_drain(struct mete__server *server, const char *cause)
 
 /* --- start ------------------------------------------------------------------------------ */
 
-/* The command line's address takes the place of the file's listeners of its protocol; with TLS if they all had it. */
-static void set_listener(struct mete__config *config, enum mete__protocol_kind protocol, const char *address)
-{
-    size_t kept = 0, replaced = 0, with_tls = 0;
-    if (address == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < config->listener_count; i++) {
-        if (config->listeners[i].protocol != protocol) {
-            config->listeners[kept++] = config->listeners[i];
-        } else {
-            replaced++;
-            with_tls += config->listeners[i].is_tls;
-        }
-    }
-    config->listener_count = kept;
-    if (strcmp(address, "off") != 0 && kept < METE__LISTENERS_MAX) {
-        config->listeners[config->listener_count++] =
-            (struct mete__listener){.protocol = protocol,
-                                    .address = address,
-                                    .unix_mode = 0600,
-                                    .is_tls = replaced > 0 && with_tls == replaced};
-    }
-}
-
 static unsigned threads_of(const struct mete__server *server, const struct mete__config *config)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -192,8 +167,7 @@ static mete_status prepare(struct mete__server *server, struct mete__config **ou
         return status;
     }
     mete__log_configure(config->log_format == METE__LOG_JSON, (enum mete__log_level)config->log_level);
-    set_listener(config, METE__PROTOCOL_RESP, server->options.resp_address);
-    set_listener(config, METE__PROTOCOL_HTTP, server->options.http_address);
+    mete__override_listeners(server, config);
     mete__fit_descriptors(config);
     mete__log_warnings(config);
     server->loop_count = threads_of(server, config);

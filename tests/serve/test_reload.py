@@ -47,6 +47,12 @@ class Good(Case):
                           for policy in ("burst", "rate", "window", "kind")},
                          {"burst": (20, 16), "rate": (10, 6), "window": (5, 1), "kind": (10, 6)})
 
+    def test_what_needs_a_restart_is_said(self):
+        self.start({"api": conf.policy("5/1h")})
+        text = conf.config({"api": conf.policy("5/1h")}, threads=7)
+        self.assertIn("threads", self.hangup(text, "level=warn.*threads has changed: restart"))
+        self.daemon.await_line(RELOADED, 0)
+
     def test_policies_come_and_go(self):
         self.start({"old": conf.policy("5/1h"), "both": conf.policy("5/1h")})
         self.take("both", cost=2)

@@ -308,6 +308,13 @@ class Gateways(Case):
                             Sec_Fetch_Site="cross-site")
         self.assertEqual(answer.status, 200)
 
+    def test_two_fields_for_the_clients_path(self):
+        """A gateway sets one and passes on the other as its client sent it: they must agree."""
+        same = {"X_Forwarded_Uri": "/a?x", "X_Original_URI": "/a?x"}
+        self.assertEqual(self.check(X_Api_Key=self.key, **same).status, 200)
+        other = {"X_Forwarded_Uri": "/random", "X_Original_URI": "/a"}
+        self.expect_problem(self.check(X_Api_Key=self.key, **other), 400, "X-Original-URI")
+
     def test_the_clients_path_behind_the_policy(self):
         """What a gateway's prefix is put before is the client's: its query changes neither cost nor status."""
         for rest in "/", "/some/page?a=b", "/x?cost=1000000&deny_status=599", "/check/none", "//":
@@ -491,6 +498,13 @@ class Users(Case):
         for path in "/v1/top", "/v1/policies", "/v1/stats", "/metrics", "/v1/reset?policy=api&key=k", "/v1/refund?policy=api&key=k":
             self.expect_problem(self.get(path), 403, "may_administer")
             self.assertEqual(self.as_user("root:root:pw", path).status, 200, path)
+
+    def test_a_gateway_that_logs_in(self):
+        """On /check the field is the gateway's when it fits, else its client's and no matter."""
+        self.expect_problem(self.get("/check/gate"), 403, "user 'default' may not use policy 'gate'")
+        self.assertEqual(self.as_user("app:app-pw", "/check/gate").status, 200)
+        self.expect_problem(self.as_user("client:of-the-app", "/check/gate"), 403, "'default'")
+        self.assertEqual(self.as_user("client:of-the-app", "/check/api").status, 200)
 
     def test_bad_logins(self):
         for word, scheme in [("app:wrong", "Basic"), ("nobody:app-pw", "Basic"), ("app", "Basic"), ("app:app-pw", "Digest"),
