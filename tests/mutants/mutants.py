@@ -34,13 +34,14 @@ import mutants_concurrent
 import mutants_file
 import mutants_limiter
 import mutants_seeing
+import mutants_server
 import mutants_zone
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.environ.get("METE_SOURCE_DIR") or os.path.dirname(os.path.dirname(HERE))
 TEST_TIMEOUT_S = 60
 TABLES = (mutants_concurrent, mutants_algorithm, mutants_limiter, mutants_file, mutants_base, mutants_zone, mutants_cli,
-          mutants_seeing)
+          mutants_seeing, mutants_server)
 
 
 class Mutant(NamedTuple):

@@ -53,6 +53,15 @@ class Good(Case):
         self.assertIn("threads", self.hangup(text, "level=warn.*threads has changed: restart"))
         self.daemon.await_line(RELOADED, 0)
 
+    def test_a_key_moves_to_another_plan(self):
+        """It keeps what it owes, and gets the burst of its plan."""
+        plans = {"plans": {"gold": "100/1h burst 100"}}
+        self.start({"api": conf.policy("10/1h burst 10", **plans)})
+        self.assertEqual(self.take("api", cost=4)["remaining"], 6)
+        self.hangup(conf.config({"api": conf.policy("10/1h burst 10", overrides={"k": "gold"}, **plans)}), RELOADED)
+        wait_until(lambda: self.peek("api")["limit"] == 100)
+        self.assertEqual(self.peek("api")["remaining"], 96)
+
     def test_policies_come_and_go(self):
         self.start({"old": conf.policy("5/1h"), "both": conf.policy("5/1h")})
         self.take("both", cost=2)
