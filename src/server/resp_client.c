@@ -106,10 +106,6 @@ static bool hello_options(struct mete__conn *conn, const struct mete__resp_reque
 void mete__run_hello(struct mete__conn *conn, const struct mete__resp_request *request)
 {
     int64_t version = mete__resp_session(conn)->version;
-    if (request->count > METE__RESP_ARGS_MAX) {
-        mete__resp_error(&conn->out, "ERR Syntax error in HELLO option");
-        return;
-    }
     if (request->count > 1 && (!mete__resp_integer(request->args[1], &version) || version < 2 || version > 3)) {
         mete__resp_error(&conn->out, "NOPROTO unsupported protocol version");
         return;

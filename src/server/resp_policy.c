@@ -253,7 +253,7 @@ static bool read_top(struct mete__conn *conn, const struct mete__resp_request *r
 {
     *allowed = false;
     *max = TOP_DEFAULT;
-    for (size_t i = 1; i < request->count && i < METE__RESP_ARGS_MAX; i++) {
+    for (size_t i = 1; i < request->count; i++) {
         int64_t number;
         if (mete__resp_is(request->args[i], "ALLOWED") || mete__resp_is(request->args[i], "DENIED")) {
             *allowed = mete__resp_is(request->args[i], "ALLOWED");

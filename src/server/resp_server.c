@@ -99,7 +99,7 @@ static void each_command(struct mete__conn *conn, const struct mete__resp_reques
     int version = mete__resp_session(conn)->version;
     bool is_all = request->count <= 2;
     size_t count = is_all ? count_shown(conn) : 0;
-    for (size_t i = 2; i < request->count && i < METE__RESP_ARGS_MAX; i++) {
+    for (size_t i = 2; i < request->count; i++) {
         count += !is_docs || mete__command_find(request->args[i]) != NULL;
     }
     if (is_docs) {
@@ -114,7 +114,7 @@ static void each_command(struct mete__conn *conn, const struct mete__resp_reques
             put_info(out, &mete__commands[i]);
         }
     }
-    for (size_t i = 2; i < request->count && i < METE__RESP_ARGS_MAX; i++) {
+    for (size_t i = 2; i < request->count; i++) {
         const struct mete__command *command = mete__command_find(request->args[i]);
         if (command != NULL && is_docs) {
             put_docs(out, command, version);

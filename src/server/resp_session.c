@@ -11,7 +11,7 @@
 #include "server/resp_commands.h"
 #include "server/server.h"
 
-#define ARGS_MAX 1024u /* of one command: DEL and EXISTS may have many */
+#define READ_MAX 1024u /* arguments that are read, so that a command is refused in its turn */
 #define SHOWN_MAX 48   /* bytes of a client's word that an error repeats */
 
 static void opened(struct mete__conn *conn)
@@ -37,14 +37,23 @@ static void refuse_unknown(struct mete__conn *conn, const struct mete__resp_requ
     mete__resp_error(&conn->out, "ERR unknown command '%s'", shown);
 }
 
+/* No command sees more arguments than are kept. */
 static bool has_arity(const struct mete__command *command, size_t count)
 {
+    if (count > METE__RESP_ARGS_MAX) {
+        return false;
+    }
     return command->arity >= 0 ? count == (size_t)command->arity : count >= (size_t)-command->arity;
 }
 
-static void refuse_arity(struct mete__conn *conn, const struct mete__command *command)
+static void refuse_arity(struct mete__conn *conn, const struct mete__command *command, size_t count)
 {
     mete__conn_settle(conn);
+    if (count > METE__RESP_ARGS_MAX) {
+        mete__resp_error(&conn->out, "ERR at most %u arguments are taken for '%s' command; usage: %s %s",
+                         METE__RESP_ARGS_MAX - 1, command->name, command->name, command->arguments);
+        return;
+    }
     mete__resp_error(&conn->out, "ERR wrong number of arguments for '%s' command; usage: %s %s", command->name,
                      command->name, command->arguments);
 }
@@ -120,7 +129,7 @@ static void run(struct mete__conn *conn, const struct mete__resp_request *reques
         }
         refuse_unknown(conn, request);
     } else if (!has_arity(command, request->count)) {
-        refuse_arity(conn, command);
+        refuse_arity(conn, command, request->count);
     } else if (is_permitted(conn, command)) {
         if ((command->flags & METE__COMMAND_BATCHED) == 0) {
             mete__conn_settle(conn);
@@ -133,7 +142,7 @@ static size_t input(struct mete__conn *conn, const char *bytes, size_t len)
 {
     struct mete__resp_session *session = mete__resp_session(conn);
     struct mete__resp_bounds bounds = {.bulk_max = conn->loop->snapshot->config->bounds.request_bytes_max,
-                                       .args_max = ARGS_MAX};
+                                       .args_max = READ_MAX};
     size_t taken = 0;
     while (taken < len && !mete__conn_is_choked(conn)) {
         size_t consumed;

@@ -281,22 +281,10 @@ static bool has_spent(mete_limiter *limiter, struct mete__span key)
     return mete_peek(limiter, &request, &decision) == METE_OK && decision.reset_after_ns > 0;
 }
 
-static bool keys_fit(struct mete__conn *conn, const struct mete__resp_request *request)
-{
-    if (request->count > METE__RESP_ARGS_MAX) {
-        mete__resp_error(&conn->out, "ERR at most %u keys at once", METE__RESP_ARGS_MAX - 1);
-        return false;
-    }
-    return true;
-}
-
 static void run_keys(struct mete__conn *conn, const struct mete__resp_request *request, bool is_del)
 {
     mete_limiter *limiter = mete__engine_any_own(conn->loop->server->engine);
     int64_t count = 0;
-    if (!keys_fit(conn, request)) {
-        return;
-    }
     for (size_t i = 1; limiter != NULL && i < request->count; i++) {
         bool is_there = has_spent(limiter, request->args[i]);
         count += is_there;

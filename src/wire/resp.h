@@ -16,7 +16,7 @@
 #include "wire/out.h"
 #include "wire/span.h"
 
-#define METE__RESP_ARGS_MAX 32u /* arguments that are kept; a longer command is read whole and refused by its arity */
+#define METE__RESP_ARGS_MAX 32u /* arguments that are kept; a longer command is read whole, and to be refused */
 
 struct mete__resp_request {
     size_t count; /* of arguments, the command's name included; 0: an empty line or array, to be ignored */

@@ -341,6 +341,17 @@ class Broken(Case):
         for count in b"x", b"1x", b"99999999999999999999", b"2147483648", b"1048577":
             self.breaks(b"*" + count + b"\r\n")
 
+    def test_more_arguments_than_are_taken(self):
+        """By every command: they are read, the error comes in its turn, and the connection goes on."""
+        names = [plain(name) for name in self.client("COMMAND", "LIST")]
+        for name in names + ["METE.CLOCK", "no.such.command"]:
+            for count in 33, 34, 1023:
+                arguments = ["ALLOWED"] * (count - 3) + ["COUNT", "5"]
+                with self.subTest(name=name, count=count):
+                    self.refused(self.client(name, *arguments), "^ERR (at most 31 arguments|unknown command)")
+        self.assertEqual(self.client("METE.TOP", *["DENIED"] * 28, "COUNT", "5"), [])
+        self.breaks(encode("PING", *["x"] * 1024))
+
     def test_string_without_its_end(self):
         self.breaks(b"*1\r\n$4\r\nPINGxx\r\n")
 
