@@ -231,8 +231,11 @@ enum mete__http_result mete__http_read(const char *bytes, size_t len, size_t byt
     size_t whole = progress->need;
     size_t decoded = progress->decoded;
     if (!has_head) {
-        /* It has been read, and was in order; its spans are wanted where the bytes are now. */
-        (void)read_head(bytes, progress->head_len, bytes_max, progress, request);
+        /* It was in order, and is again unless bytes_max is lower now; its spans are wanted where the bytes are now. */
+        result = read_head(bytes, progress->head_len, bytes_max, progress, request);
+        if (result != METE__HTTP_DONE) {
+            return result;
+        }
     }
     request->body = mete__span_of(bytes + request->head_len, whole - request->head_len);
     request->body_len = request->is_chunked ? decoded : request->body.len;

@@ -127,6 +127,35 @@ static const struct good good[] = {
      true},
 };
 
+/* A reload between the pieces of a request. */
+static void a_bound_may_become_lower(void **state)
+{
+    static const struct {
+        const char *head, *body;
+        unsigned status;
+    } table[] = {
+        {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n", "0123456789012345678901234567890123456789", 413},
+        {"POST / HTTP/1.1\r\nHost: a\r\nX: 01234567890123456789\r\nContent-Length: 1\r\n\r\n", "x", 431},
+        {"POST /01234567890123456789012345678901234567890123456789012 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n",
+         "x", 414},
+        {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "a\r\n0123456789\r\n0\r\n\r\n", 413},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        char bytes[256];
+        struct mete__http_progress progress = {0};
+        struct mete__http_request request;
+        size_t consumed;
+        size_t head = (size_t)snprintf(bytes, sizeof(bytes), "%s", table[i].head);
+        size_t len = head + (size_t)snprintf(bytes + head, sizeof(bytes) - head, "%s", table[i].body);
+        assert_int_equal(mete__http_read(bytes, head, BYTES_MAX, &progress, &request, &consumed), METE__HTTP_MORE);
+        memset(&request, 0xa5, sizeof(request));
+        assert_int_equal(mete__http_read(bytes, len, 64, &progress, &request, &consumed), METE__HTTP_REFUSED);
+        assert_int_equal(request.status, table[i].status);
+        assert_non_null(request.why);
+    }
+}
+
 static void requests_are_read(void **state)
 {
     (void)state;
@@ -428,10 +457,15 @@ static void continue_is_wanted_before_the_body(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_are_read),           cmocka_unit_test(what_could_be_smuggled_is_refused),
-        cmocka_unit_test(head_and_body_are_bounded),   cmocka_unit_test(chunks_are_bounded),
-        cmocka_unit_test(fields_are_counted),          cmocka_unit_test(fields_are_found),
-        cmocka_unit_test(one_request_is_taken_of_two), cmocka_unit_test(continue_is_wanted_before_the_body),
+        cmocka_unit_test(a_bound_may_become_lower),
+        cmocka_unit_test(requests_are_read),
+        cmocka_unit_test(what_could_be_smuggled_is_refused),
+        cmocka_unit_test(head_and_body_are_bounded),
+        cmocka_unit_test(chunks_are_bounded),
+        cmocka_unit_test(fields_are_counted),
+        cmocka_unit_test(fields_are_found),
+        cmocka_unit_test(one_request_is_taken_of_two),
+        cmocka_unit_test(continue_is_wanted_before_the_body),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
