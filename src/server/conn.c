@@ -67,18 +67,36 @@ static struct mete__conn *conn_alloc(struct mete__loop *loop, const struct mete_
     return conn;
 }
 
+/* What is held already may stay. */
+static void set_size_max(struct mete__out *out, size_t size_max)
+{
+    out->size_max = size_max > out->size ? size_max : out->size;
+}
+
+static void set_bounds(struct mete__conn *conn)
+{
+    const struct mete__bounds *bounds = mete__conn_bounds(conn);
+    size_t out_max = bounds->output_bytes_max + OUT_SLACK;
+    set_size_max(&conn->out, out_max);
+    set_size_max(&conn->io->cipher, 2 * out_max);
+    set_size_max(&conn->io->in, bounds->request_bytes_max + METE__INPUT_SLACK + METE__SCRATCH_SIZE);
+}
+
+void mete__conns_rebound(struct mete__loop *loop)
+{
+    for (struct mete__conn *conn = loop->conns.first; conn != NULL; conn = conn->next) {
+        set_bounds(conn);
+    }
+}
+
 static void conn_set(struct mete__conn *conn, struct mete__loop *loop, const struct mete__protocol *protocol)
 {
-    const struct mete__config *config = loop->snapshot->config;
-    size_t out_max = config->bounds.output_bytes_max + OUT_SLACK;
     conn->loop = loop;
     conn->protocol = protocol;
-    conn->user = &config->users[0];
+    conn->user = &loop->snapshot->config->users[0];
     conn->id = __atomic_add_fetch(&loop->server->conn_ids, 1, __ATOMIC_RELAXED);
     conn->opened_ms = conn->active_ms = uv_now(&loop->uv);
-    mete__out_init(&conn->out, out_max);
-    mete__out_init(&conn->io->cipher, 2 * out_max);
-    mete__out_init(&conn->io->in, config->bounds.request_bytes_max + METE__INPUT_SLACK + METE__SCRATCH_SIZE);
+    set_bounds(conn);
     conn->link = &loop->conns.first;
     conn->next = loop->conns.first;
     if (conn->next != NULL) {

@@ -52,7 +52,7 @@ struct mete__conn {
     char peer[64];                      /* "192.0.2.1:4711", "[2001:db8::1]:4711", "unix" */
     const char *local;                  /* the listener's address */
     unsigned char peer_address[16];     /* IPv4 as ::ffff:a.b.c.d; zero for Unix sockets */
-    uint64_t active_ms;                 /* when bytes last came */
+    uint64_t active_ms;                 /* when bytes last came, or were seen to go */
     char name[METE__CONN_NAME_MAX + 1]; /* CLIENT SETNAME */
     struct mete__conn_io *io;           /* of conn.c */
     struct mete__conn *next;
@@ -85,6 +85,9 @@ void mete__conns_send(struct mete__loop *loop);
 
 /* Frees what was closed in this turn. */
 void mete__conns_bury(struct mete__loop *loop);
+
+/* The bounds of a new configuration are those of the connections that are there, too. */
+void mete__conns_rebound(struct mete__loop *loop);
 
 /* Once a second: idle and slow connections are closed. */
 void mete__conns_sweep(struct mete__loop *loop);

@@ -45,6 +45,7 @@ static void switch_snapshot(struct mete__loop *loop)
     for (struct mete__conn *conn = loop->conns.first; conn != NULL; conn = conn->next) {
         conn->user = mete__access_find(loop->snapshot->config, conn->user->name);
     }
+    mete__conns_rebound(loop);
     mete__engine_leave(engine, old);
 }
 

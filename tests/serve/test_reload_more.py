@@ -2,11 +2,14 @@
 """A reload and who is connected: rights change at once, and what cannot change while the daemon runs is refused."""
 import os
 import signal
+import socket
+import threading
+import time
 import unittest
 
 import conf
 from daemon import NOT_RELOADED, RELOADED, SANITIZED, folder, serve, wait_until
-from resp import ErrorReply, pairs
+from resp import ErrorReply, encode, pairs
 
 API = {"api": conf.policy("5/1h"), "other": conf.policy("5/1h")}
 
@@ -85,6 +88,47 @@ class Fixed(Case):
             self.hangup(conf.config(API, bounds={"request_bytes_max": 1024}))
             wait_until(lambda: self.is_refused(2000))
             self.assertEqual(client("PING"), "PONG")
+
+    def test_higher_bounds_are_those_of_who_is_connected(self):
+        """Replies above the old bound wait until they are read, and requests above it are taken."""
+        self.daemon = serve(self, conf.config(API, bounds={"output_bytes_max": 4096, "request_bytes_max": 1024}))
+        with self.daemon.resp() as client, self.daemon.resp() as other:
+            client("PING")
+            other("PING")
+            self.hangup(conf.config(API, bounds={"output_bytes_max": 1 << 27, "request_bytes_max": 1 << 20}))
+            wait_until(lambda: not self.is_refused(2000))
+            count, command = 200, encode("PING", "x" * 100000)
+            sender = threading.Thread(target=client.raw, args=(command * count,))
+            sender.start()
+            time.sleep(1)
+            self.assertEqual(other("PING"), "PONG")
+            for _ in range(count):
+                self.assertEqual(len(client.read()), 100000)
+            sender.join()
+
+    def test_a_bound_becomes_lower_in_the_middle_of_a_request(self):
+        body = b'{"policy":"api","key":"k"}'
+        for pad, status in ((b" " * 3000, b"413"), (b"", b"431")):
+            with self.subTest(status=status):
+                self.daemon = serve(self, conf.config(API))
+                with socket.create_connection(self.daemon.address("http"), 20) as stream:
+                    field = b"" if pad else b"X-Pad: " + b"p" * 3000 + b"\r\n"
+                    stream.sendall(b"POST /v1/take HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\n" + field +
+                                   b"Content-Length: %d\r\n\r\n" % len(body + pad) + body[:5])
+                    self.hangup(conf.config(API, bounds={"request_bytes_max": 1024}))
+                    wait_until(lambda: self.is_refused(2000))
+                    stream.sendall(body[5:] + pad)
+                    self.assertEqual(stream.recv(65536).split()[1], status)
+                self.assertEqual(self.daemon.terminate(), 0)
+
+    def test_a_thousand_policies_are_taken_at_once(self):
+        """Connections are not kept waiting by what a reload looks up."""
+        plans = ", ".join(f"q{i}: {{a: {i + 2}/s}}" for i in range(45))
+        policies = "".join(f"  p{i}: {{limits: {{a: 1/s}}, plans: {{{plans}}}}}\n" for i in range(1000))
+        self.daemon = serve(self, "policies:\n" + policies)
+        begun = time.monotonic()
+        self.hangup("log: {keys: true}\npolicies:\n" + policies)
+        self.assertLess(time.monotonic() - begun, 20 if SANITIZED else 3)
 
     def test_many_reloads_take_no_more_memory(self):
         self.daemon = serve(self, conf.config(API))
