@@ -16,6 +16,7 @@ struct mete__engine_limiter {
     struct mete_limit in_force;
     struct mete_limit wanted;
     bool is_wanted;
+    struct mete__engine_limiter *next; /* of its chain */
 };
 
 void mete__engine_limiters_clear(struct mete__engine_limiters *limiters)
@@ -25,7 +26,7 @@ void mete__engine_limiters_clear(struct mete__engine_limiters *limiters)
         free(limiters->of[i]);
     }
     free(limiters->of);
-    *limiters = (struct mete__engine_limiters){0};
+    memset(limiters, 0, sizeof *limiters);
 }
 
 void mete__engine_limiters_begin(struct mete__engine_limiters *limiters)
@@ -35,11 +36,25 @@ void mete__engine_limiters_begin(struct mete__engine_limiters *limiters)
     }
 }
 
-static struct mete__engine_limiter *find(const struct mete__engine_limiters *limiters, const mete_store *store,
-                                         const char *name, const char *plan)
+/* FNV-1a, a zero between the two. */
+static struct mete__engine_limiter **chain_of(struct mete__engine_limiters *limiters, const char *name,
+                                              const char *plan)
 {
-    for (size_t i = 0; i < limiters->count; i++) {
-        struct mete__engine_limiter *each = limiters->of[i];
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    const char *const words[] = {name, plan};
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = words[i];
+        do {
+            hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
+        } while (*at++ != '\0');
+    }
+    return &limiters->chains[(hash ^ hash >> 32) % METE__LIMITER_CHAINS];
+}
+
+static struct mete__engine_limiter *find(struct mete__engine_limiter *chain, const mete_store *store, const char *name,
+                                         const char *plan)
+{
+    for (struct mete__engine_limiter *each = chain; each != NULL; each = each->next) {
         if (each->store == store && strcmp(each->name, name) == 0 && strcmp(each->plan, plan) == 0) {
             return each;
         }
@@ -105,7 +120,8 @@ mete_status mete__engine_limiters_get(struct mete__engine_limiters *limiters, me
     const struct mete__policy_limit *described = &policy->plans[plan].limits[limit];
     char name[FULL_NAME_MAX];
     snprintf(name, sizeof name, "%s/%s", policy->name, described->name);
-    struct mete__engine_limiter *known = find(limiters, store, name, policy->plans[plan].name);
+    struct mete__engine_limiter **chain = chain_of(limiters, name, policy->plans[plan].name);
+    struct mete__engine_limiter *known = find(*chain, store, name, policy->plans[plan].name);
     if (known != NULL) {
         *out = known->limiter;
         return want(known, &described->limit, why, why_size);
@@ -125,6 +141,8 @@ mete_status mete__engine_limiters_get(struct mete__engine_limiters *limiters, me
     snprintf(fresh->plan, sizeof fresh->plan, "%s", policy->plans[plan].name);
     fresh->in_force = fresh->wanted = described->limit;
     limiters->count++;
+    fresh->next = *chain;
+    *chain = fresh;
     *out = fresh->limiter;
     return METE_OK;
 }

@@ -15,7 +15,10 @@
 
 struct mete__engine_limiter;
 
+#define METE__LIMITER_CHAINS 4096u
+
 struct mete__engine_limiters {
+    struct mete__engine_limiter *chains[METE__LIMITER_CHAINS]; /* by name and plan */
     struct mete__engine_limiter **of;
     size_t count;
     size_t size;
