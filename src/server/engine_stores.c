@@ -69,8 +69,11 @@ mete_status mete__engine_stores_open(struct mete__engine_stores *stores, enum me
     options.path = path;
     options.clock = stores->has_test_clock ? &clock : NULL;
     char sentence[512];
-    mete_status status = mete_store_create_why(&options, &stores->of[on_full], sentence, sizeof sentence);
-    if (status != METE_OK) {
+    mete_store *store = NULL;
+    mete_status status = mete_store_create_why(&options, &store, sentence, sizeof sentence);
+    if (status == METE_OK) {
+        __atomic_store_n(&stores->of[on_full], store, __ATOMIC_RELEASE); /* whole before it is seen */
+    } else {
         const char *field = strncmp(sentence, "path: ", 6) == 0 ? sentence + 6 : sentence;
         snprintf(why, why_size, "store: %s%s%s", path != NULL ? path : "", path != NULL ? ": " : "", field);
     }
@@ -92,7 +95,7 @@ size_t mete__engine_stores_list(const struct mete__engine_stores *stores, const 
 {
     size_t count = 0;
     for (size_t i = 0; i < METE__STORES_MAX; i++) {
-        /* Pairs with nothing: a store opened by a reload is seen by the next who asks. */
+        /* Pairs with mete__engine_stores_open: one opened by a reload is seen by the next who asks. */
         const mete_store *store = __atomic_load_n(&stores->of[i], __ATOMIC_ACQUIRE);
         if (store != NULL) {
             out[count++] = store;
