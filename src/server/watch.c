@@ -104,6 +104,10 @@ void mete__watch_stop(struct mete__server *server)
     uv_close((uv_handle_t *)&watch->interrupt, NULL);
     uv_close((uv_handle_t *)&watch->hangup, NULL);
     uv_close((uv_handle_t *)&watch->timer, NULL);
+    /* libuv has put back what ends the process; other loops may still have replies to send. */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     watch->is_started = false;
 }
 

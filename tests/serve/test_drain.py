@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end by SIGTERM: every request that was sent before is answered, then the connections are closed."""
 import os
+import re
 import select
 import signal
 import socket
@@ -93,10 +94,38 @@ class Ending(unittest.TestCase):
         self.assertEqual(daemon.terminate(), 0)
         self.assertLess(time.monotonic() - begun, 8)
 
+    def test_signals_until_the_last_connection_ends(self):
+        """Whatever loop it is of: a loop without connections is gone by then, and the one that handles signals may be."""
+        for turn in range(2):
+            daemon = serve(self, conf.config({"api": conf.policy("3/1h")}, bounds={"drain_timeout_ms": 3000}), threads=2)
+            by_loop = by_loops(daemon, 24)
+            self.assertEqual(len(by_loop), 2)
+            for client in by_loop[turn]:
+                client.raw(b"*1\r\n$4\r\nPI")
+            daemon.signal(signal.SIGTERM)
+            daemon.await_line("draining")
+            time.sleep(1.5)
+            for number in signal.SIGHUP, signal.SIGTERM, signal.SIGINT:
+                daemon.signal(number)
+            time.sleep(0.2)
+            by_loop[turn][0].raw(b"NG\r\n")
+            self.assertEqual(by_loop[turn][0].read(), "PONG")
+            self.assertEqual(daemon.process.wait(20), 0)
+
     def test_sigint_ends_it_as_well(self):
         daemon = serve(self)
         daemon.signal(signal.SIGINT)
         self.assertEqual(daemon.process.wait(20), 0)
+
+
+def by_loops(daemon, count):
+    """Connections in one list per loop: CLIENT LIST names those of a loop."""
+    clients = [daemon.resp() for _ in range(count)]
+    loops = {}
+    for client in clients:
+        ids = frozenset(re.findall(rb"^id=(\d+)", client("CLIENT", "LIST"), re.M))
+        loops.setdefault(ids, []).append(client)
+    return list(loops.values())
 
 
 def receive(stream):
