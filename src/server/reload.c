@@ -132,6 +132,10 @@ static mete_status reload(struct mete__server *server, char *why, size_t why_siz
         return status;
     }
     status = mete__make_tls(server, config, &tls, why, why_size);
+    if (status == METE_OK && tls == NULL && server->needs_tls) {
+        snprintf(why, why_size, "tls: a listener with TLS needs the certificate; restart to listen without");
+        status = METE_EINVAL;
+    }
     if (status != METE_OK) {
         mete__config_destroy(config);
         return status;

@@ -76,6 +76,7 @@ static mete_status open_sockets(struct mete__server *server, const struct mete__
             snprintf(why, why_size, "listen: %s: tls is asked for, but there is no certificate", listener->address);
             return METE_EINVAL;
         }
+        server->needs_tls = server->needs_tls || listener->is_tls;
         mete_status status =
             mete__listen(listener, server->loop_count, &sockets[i * server->loop_count], why, why_size);
         if (status != METE_OK) {

@@ -35,6 +35,7 @@ struct mete__server {
     unsigned loop_count;
     struct mete__tls_context *tls; /* guarded by tls_mutex while loops run */
     pthread_mutex_t tls_mutex;
+    bool needs_tls;      /* a listener has it */
     uint64_t started_ms; /* wall clock */
     uint64_t conn_count; /* of all loops; atomic */
     uint64_t conn_ids;   /* atomic */
