@@ -11,7 +11,6 @@
 #include "server/conn.h"
 #include "server/log.h"
 
-#define BACKLOG 1024
 #define TURN_MAX 64u /* connections taken in one turn: others want to be served too */
 
 static void on_readable(uv_poll_t *poll, int status, int events);
@@ -27,9 +26,6 @@ int mete__accept_start(struct mete__acceptor *acceptor, struct mete__loop *loop,
                                         .is_tls = listener->is_tls};
     acceptor->protocol = listener->protocol == METE__PROTOCOL_RESP ? &mete__protocol_resp : &mete__protocol_http;
     snprintf(acceptor->address, sizeof acceptor->address, "%s", listening->address);
-    if (listen(acceptor->fd, BACKLOG) != 0) {
-        return uv_translate_sys_error(errno);
-    }
     int failure = uv_poll_init(&loop->uv, &acceptor->poll, acceptor->fd);
     if (failure == 0) {
         acceptor->poll.data = acceptor;
@@ -41,6 +37,9 @@ int mete__accept_start(struct mete__acceptor *acceptor, struct mete__loop *loop,
 
 void mete__accept_again(struct mete__acceptor *acceptor)
 {
+    if (acceptor->is_open && acceptor->spare_fd < 0) { /* another thread was faster to take its number */
+        acceptor->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
     if (acceptor->is_open && acceptor->is_paused) {
         acceptor->is_paused = uv_poll_start(&acceptor->poll, UV_READABLE, on_readable) != 0;
     }

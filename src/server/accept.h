@@ -36,7 +36,7 @@ struct mete__accepted {
     const struct mete__acceptor *by;
 };
 
-/* Listens, and takes connections from now on; takes listening's socket over.  0 or a libuv error. */
+/* Takes connections from now on; takes listening's socket over.  0 or a libuv error. */
 int mete__accept_start(struct mete__acceptor *acceptor, struct mete__loop *loop,
                        const struct mete__listening *listening);
 

@@ -19,6 +19,7 @@
 
 #define UNIX_PREFIX "unix:"
 #define FD_PREFIX "fd:"
+#define BACKLOG 1024
 
 static mete_status refuse(const char *address, const char *reason, char *why, size_t why_size)
 {
@@ -66,7 +67,8 @@ static int open_tcp(const struct addrinfo *at)
     bool is_set = set_flag(fd, SOL_SOCKET, SO_REUSEADDR) && set_flag(fd, SOL_SOCKET, SO_REUSEPORT) &&
                   set_flag(fd, IPPROTO_TCP, TCP_NODELAY) &&
                   (at->ai_family != AF_INET6 || set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY));
-    if (!is_set || bind(fd, at->ai_addr, at->ai_addrlen) != 0) {
+    /* From now on: until it listens, another one could be bound to the same port. */
+    if (!is_set || bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
         int failure = errno;
         close(fd);
         errno = failure;
@@ -187,6 +189,34 @@ static mete_status share(int fd, const struct mete__listener *listener, bool is_
     return METE_OK;
 }
 
+/* The files of this daemon's sockets.  A path alone does not say whose file is there at the end: a daemon that was started
+ * meanwhile replaces it. */
+static struct {
+    char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+    struct stat made;
+} files[METE__LISTENERS_MAX];
+static size_t file_count;
+
+static void remember(const struct sockaddr_un *address)
+{
+    if (file_count < METE__LISTENERS_MAX && lstat(address->sun_path, &files[file_count].made) == 0) {
+        memcpy(files[file_count++].path, address->sun_path, sizeof files[0].path);
+    }
+}
+
+void mete__unlisten(void)
+{
+    while (file_count > 0) {
+        const struct stat *made = &files[--file_count].made;
+        struct stat now;
+        /* A number of a file is soon used again: its time tells. */
+        if (lstat(files[file_count].path, &now) == 0 && now.st_dev == made->st_dev && now.st_ino == made->st_ino &&
+            now.st_mtim.tv_sec == made->st_mtim.tv_sec && now.st_mtim.tv_nsec == made->st_mtim.tv_nsec) {
+            unlink(files[file_count].path);
+        }
+    }
+}
+
 /* A socket file that is left of a daemon that was killed; not one that somebody listens on. */
 static bool is_stale(const struct sockaddr_un *address)
 {
@@ -218,13 +248,14 @@ static mete_status listen_unix(const struct mete__listener *listener, unsigned l
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* The mode is set before anybody can connect: nobody can before listen. */
     if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        chmod(path, listener->unix_mode != 0 ? listener->unix_mode : 0600) != 0) {
+        chmod(path, listener->unix_mode != 0 ? listener->unix_mode : 0600) != 0 || listen(fd, BACKLOG) != 0) {
         int failure = errno;
         if (fd >= 0) {
             close(fd);
         }
         return refuse(listener->address, strerror(failure), why, why_size);
     }
+    remember(&address);
     return share(fd, listener, true, loops, out, why, why_size);
 }
 
@@ -240,6 +271,9 @@ static mete_status listen_inherited(const struct mete__listener *listener, unsig
     if (address.ss_family != AF_UNIX) {
         (void)set_flag(fd, IPPROTO_TCP, TCP_NODELAY);
     }
+    if (listen(fd, BACKLOG) != 0) {
+        return refuse(listener->address, strerror(errno), why, why_size);
+    }
     return share(fd, listener, address.ss_family == AF_UNIX, loops, out, why, why_size);
 }
 
@@ -253,11 +287,4 @@ mete_status mete__listen(const struct mete__listener *listener, unsigned loops, 
         return listen_inherited(listener, loops, out, why, why_size);
     }
     return listen_tcp(listener, loops, out, why, why_size);
-}
-
-void mete__unlisten(const struct mete__listener *listener)
-{
-    if (strncmp(listener->address, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0) {
-        unlink(listener->address + strlen(UNIX_PREFIX));
-    }
 }

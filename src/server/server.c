@@ -185,13 +185,6 @@ static mete_status prepare(struct mete__server *server, struct mete__config **ou
     return mete__engine_create(config, &server->options.engine, &server->engine, why, why_size);
 }
 
-static void unlink_sockets(const struct mete__config *config)
-{
-    for (size_t i = 0; i < config->listener_count; i++) {
-        mete__unlisten(&config->listeners[i]);
-    }
-}
-
 static void close_server(struct mete__server *server)
 {
     for (unsigned i = 0; server->loops != NULL && i < server->loop_count; i++) {
@@ -239,9 +232,9 @@ int mete__server_run(const struct mete__server_options *options, char *why, size
         status = open_server(&server, config, why, why_size);
         if (status == METE_OK) {
             status = run(&server, why, why_size);
-            unlink_sockets(config);
             METE__LOG(METE__LOG_INFO, "ended");
         }
+        mete__unlisten();
         mete__engine_leave(server.engine, first);
     }
     close_server(&server);

@@ -82,7 +82,42 @@ class UnixSockets(unittest.TestCase):
         self.assertFalse(os.path.exists(self.resp))
 
 
+    def test_the_socket_of_the_daemon_that_follows_stays(self):
+        """It listens while the first one still finishes its connections."""
+        settings = {"listen": [{"resp": "unix:" + self.resp}], "bounds": {"drain_timeout_ms": 2000}}
+        first, second = (conf.config(API, **settings) for _ in range(2))
+        first = serve(self, first, listeners=False)
+        wait_until(lambda: first.addresses("resp"))
+        with Resp(self.resp) as held:
+            held.raw(b"*1\r\n$4\r\nPI")
+            first.signal(signal.SIGTERM)
+            first.await_line("draining")
+            wait_until(self.is_refused)
+            second = serve(self, second, listeners=False)
+            wait_until(lambda: second.addresses("resp"))
+            self.assertEqual(first.process.wait(20), 0)
+        with Resp(self.resp) as client:
+            self.assertEqual(client("PING"), "PONG")
+
+    def is_refused(self):
+        try:
+            Resp(self.resp).close()
+            return False
+        except ConnectionRefusedError:
+            return True
+
+
 class Addresses(unittest.TestCase):
+    def test_two_listeners_of_one_daemon(self):
+        """However the address is written: connections must not go to one or the other by chance."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        for other in f"127.0.0.1:{port}", f"localhost:{port}", f"0.0.0.0:{port}":
+            run = subprocess.run([METE, "serve", "--resp", f"127.0.0.1:{port}", "--http", other], capture_output=True,
+                                 text=True, timeout=60, check=False)
+            self.assertGreater(run.returncode, 0)
+            self.assertRegex(run.stderr, "already in use|is already listened on")
+
     def test_ipv6(self):
         daemon = serve(self, listeners=False, args=["--resp", "[::1]:0", "--http", "[::1]:0"])
         address = wait_until(lambda: daemon.addresses("resp"))[0]
