@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "algorithm/profile.h"
+#include "policy/window.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -46,7 +47,8 @@ static void find_bounds(struct mete__limit_facts *facts)
 {
     const struct mete_limit *limit = &facts->limit;
     mete__u128 twice = (mete__u128)2 * limit->count;
-    facts->refill_ns = facts->period_ns;
+    facts->refill_ns =
+        facts->is_calendar ? (mete__u128)mete__calendar_longest_s(limit->alignment) * NS_PER_S : facts->period_ns;
     switch (limit->algorithm) {
     case METE_TOKEN_BUCKET:
     case METE_LEAKY_BUCKET:
@@ -175,9 +177,8 @@ static mete_status find_headers(struct mete__limit_facts *facts)
     }
     mete_limiter_destroy(limiter);
     mete_store_destroy(store);
-    mete__u128 quota_ns = div_ceil_u128((mete__u128)facts->capacity * facts->unit_ns, facts->unit_parts);
     facts->headers.quota = facts->capacity;
-    facts->headers.window_s = seconds_ceil(quota_ns);
+    facts->headers.window_s = mete__limit_window_s(&facts->limit, facts->capacity);
     return status;
 }
 

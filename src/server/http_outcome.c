@@ -4,12 +4,12 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "policy/window.h"
 #include "wire/fields.h"
 #include "wire/json.h"
 #include "wire/problem.h"
 
 #define BODY_SIZE 4096u /* eight limits of names of 64 bytes and five numbers, and what is said of all: below 3,000 */
-#define NS_PER_S 1000000000u
 #define FAILED_RETRY "Retry-After: 1\r\n" /* a store that fails may be there again at any time */
 
 static_assert((int)METE__HEADERS_DRAFT_06 == METE__FIELDS_DRAFT_06 &&
@@ -22,25 +22,6 @@ static_assert((int)METE__HEADERS_DRAFT_06 == METE__FIELDS_DRAFT_06 &&
 static_assert(METE_NEVER == UINT64_MAX, "wire says never as the library does");
 
 /* --- one limit's figures -------------------------------------------------------------- */
-
-uint64_t mete__limit_window_s(const struct mete_limit *limit, uint64_t capacity)
-{
-    static const uint64_t calendar_s[] = {[METE_ALIGN_MINUTE] = 60,
-                                          [METE_ALIGN_HOUR] = 3600,
-                                          [METE_ALIGN_DAY] = 25 * 3600,
-                                          [METE_ALIGN_WEEK] = 7 * 86400 + 3600,
-                                          [METE_ALIGN_MONTH] = 31 * 86400 + 3600,
-                                          [METE_ALIGN_YEAR] = 366 * 86400};
-    if (limit->period_ns == 0) {
-        return limit->alignment < sizeof calendar_s / sizeof calendar_s[0] ? calendar_s[limit->alignment] : 1;
-    }
-    if (capacity == limit->count) {
-        return limit->period_ns / NS_PER_S + (limit->period_ns % NS_PER_S != 0);
-    }
-    unsigned __int128 rate = (unsigned __int128)limit->count * NS_PER_S;
-    unsigned __int128 window = ((unsigned __int128)capacity * limit->period_ns + rate - 1) / rate;
-    return window > UINT64_MAX ? UINT64_MAX : (uint64_t)window;
-}
 
 /* See next_unit_ns of wire/fields.h. */
 static uint64_t next_unit_ns(const struct mete_decision *decision, mete_limiter *limiter, const void *key,

@@ -20,7 +20,4 @@ void mete__http_decided_answer(struct mete__out *out, uint32_t how, const struct
 /* {"allowed":true,"limit":...}: one member of a batch's answers. */
 void mete__http_decided_json(struct mete__out *out, const struct mete__http_decided *decided);
 
-/* The seconds in which a limit earns its capacity, rounded up; the longest of a calendar's units. */
-uint64_t mete__limit_window_s(const struct mete_limit *limit, uint64_t capacity);
-
 #endif

@@ -2,6 +2,7 @@
 /* What is looked at: health, metrics, policies, top keys, and the dashboard's files. */
 #include <stdlib.h>
 
+#include "policy/window.h"
 #include "server/assets.h"
 #include "server/http_args.h"
 #include "server/http_outcome.h"
