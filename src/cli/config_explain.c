@@ -76,6 +76,18 @@ static void print_limit(const struct explained *it)
            it->facts.headers.window_s);
 }
 
+/* A dry run lets pass also what no decision can be made about. */
+static void print_denied(const struct mete__policy *policy)
+{
+    if (policy->dry_run) {
+        printf("denied   nothing: a dry run only counts what it would deny; full: %s\n",
+               mete__on_full_word(policy->on_full));
+        return;
+    }
+    printf("denied   HTTP %u with Retry-After; full: %s; store fails: %s\n", policy->deny_status,
+           mete__on_full_word(policy->on_full), policy->on_store_failure == METE__FAIL_ALLOW ? "allow" : "deny");
+}
+
 static void print_text(const struct explanation *it)
 {
     char words[WORDS_SIZE];
@@ -95,8 +107,7 @@ static void print_text(const struct explanation *it)
             printf("         %s: %s\n", mete__styles[i].word, mete__styles[i].fields);
         }
     }
-    printf("denied   HTTP %u with Retry-After; full: %s; store fails: %s\n", policy->deny_status,
-           mete__on_full_word(policy->on_full), policy->on_store_failure == METE__FAIL_ALLOW ? "allow" : "deny");
+    print_denied(policy);
 }
 
 /* JSON's readers keep 63 bits at most: a larger number becomes the largest. */

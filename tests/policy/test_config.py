@@ -117,6 +117,14 @@ class Explain(unittest.TestCase):
         self.assertIn("headers  draft-10\n", run.stdout)
         self.assertIn("HTTP 429 with Retry-After", run.stdout)
 
+    def test_a_dry_run_denies_nothing(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("policies: {a: {limits: {b: 1/s}, dry_run: true, on_full: deny}}\n")
+            file.flush()
+            run = config("explain", file.name, "a", "x")
+        self.assertIn("\ndenied   nothing: a dry run only counts what it would deny; full: deny\n", run.stdout)
+        self.assertNotIn("Retry-After", run.stdout)
+
     def test_unknown_policy(self):
         run = config("explain", str(SAMPLE), "nothing", "x")
         self.assertEqual(run.returncode, 2)
