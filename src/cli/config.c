@@ -10,6 +10,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "policy/load.h"
+#include "server/tls.h"
 
 #define WARNINGS_SIZE 16384u
 
@@ -32,6 +33,20 @@ static void tell_faults(const char *why, bool json)
     json_decref(object);
 }
 
+/* Certificate, key and client CA fit for serving; else a sentence with the file's name before it. */
+static bool check_tls(const char *path, const struct mete__config *config, char *why, size_t why_size)
+{
+    char sentence[METE__CONFIG_WHY_SIZE / 2];
+    struct mete__tls_context *context = NULL;
+    if (config->tls.certificate != NULL &&
+        mete__tls_context_create(&config->tls, &context, sentence, sizeof(sentence)) != METE_OK) {
+        snprintf(why, why_size, "%s: tls: %s", path, sentence);
+        return false;
+    }
+    mete__tls_context_release(context);
+    return true;
+}
+
 static int check(const char *path, bool json)
 {
     char why[METE__CONFIG_WHY_SIZE];
@@ -39,6 +54,11 @@ static int check(const char *path, bool json)
     struct mete__config *config = NULL;
     if (mete__config_load(path, &config, why, sizeof(why)) != METE_OK) {
         tell_faults(why, json);
+        return METE__EXIT_INPUT;
+    }
+    if (!check_tls(path, config, why, sizeof(why))) {
+        tell_faults(why, json);
+        mete__config_destroy(config);
         return METE__EXIT_INPUT;
     }
     mete__config_warnings(config, warnings, sizeof(warnings));
@@ -84,7 +104,7 @@ static int run_check(int argc, char **argv)
         .operands = "FILE",
         .summary = "Reads a configuration file as 'mete serve' does and shows what it would serve.\n"
                    "Every fault is a line FILE:LINE:COLUMN: SENTENCE on standard error, and the exit\n"
-                   "code is then 3.",
+                   "code is then 3.  The files of TLS are loaded too.",
         .table = table,
         .table_count = 1,
         .operands_min = 1,

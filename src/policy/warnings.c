@@ -2,7 +2,6 @@
 /* What a configuration may say, but hardly means. */
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "policy/load.h"
 #include "policy/network.h"
@@ -73,13 +72,6 @@ static void look_at_listener(struct list *list, const struct mete__config *confi
     }
 }
 
-static void look_at_file(struct list *list, const char *key, const char *path)
-{
-    if (path != NULL && access(path, R_OK) != 0) {
-        add(list, "tls: %s: the file %s cannot be read here and now", key, path);
-    }
-}
-
 static void look_at_tls(struct list *list, const struct mete__config *config)
 {
     bool is_used = false;
@@ -89,9 +81,6 @@ static void look_at_tls(struct list *list, const struct mete__config *config)
     if (config->tls.certificate != NULL && !is_used) {
         add(list, "tls: no listener has tls: true, so the certificate is not used");
     }
-    look_at_file(list, "certificate", config->tls.certificate);
-    look_at_file(list, "key", config->tls.key);
-    look_at_file(list, "client_ca", config->tls.client_ca);
 }
 
 /* Sliding logs of a policy for which the store has room for few keys only. */

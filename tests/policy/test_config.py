@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+from certificate import make_certificate
+
 METE = os.environ["METE_BIN"]
 SOURCE = pathlib.Path(os.environ["METE_SOURCE_DIR"])
 SAMPLE = SOURCE / "examples" / "mete.yaml"
@@ -55,6 +57,9 @@ class Sample(unittest.TestCase):
             pathlib.Path(password).write_text("secret\n", encoding="utf-8")
             file = os.path.join(folder, "mete.yaml")
             text = "\n".join(lines).replace("/etc/mete/gateway.password", password) + "\n"
+            certificate, key = make_certificate(folder, "server")
+            for named, made in (("server.pem", certificate), ("clients.pem", certificate), ("server.key", key)):
+                text = text.replace("/etc/mete/" + named, made)
             self.assertGreater(text.count("\ntls:") + text.count("\nusers:") + text.count("  trusted_proxies:"), 2)
             pathlib.Path(file).write_text(text, encoding="utf-8")
             run = config("check", "--json", file)
@@ -173,13 +178,56 @@ class Commands(unittest.TestCase):
             self.assertIn("without logging in", told[0])
         told = self.warnings(policy + "listen: [{resp: '0.0.0.0:1'}]\nusers: [{name: u, policies: all, password: p}]\n")
         self.assertEqual(told, ["listen: passwords travel to 0.0.0.0:1 in plain text; set tls: true"])
-        told = self.warnings(policy + "tls: {certificate: /nowhere/c, key: /nowhere/k}\n")
-        self.assertEqual(len(told), 3)
         told = self.warnings("policies: {a: {limits: {b: 5/s}, plans: {p: {b: 6/s}}}}\n")
         self.assertEqual(told, ["policies: 'a' has plans but no overrides: no key is on them"])
         told = self.warnings("store: {log_units_max: 9}\npolicies: {a: {limits: {b: sliding_log 5/s}}}\n")
         self.assertEqual(len(told), 1)
         self.assertEqual(len(self.warnings("threads: 1\n")), 1)
+
+
+class Tls(unittest.TestCase):
+    """What makes mete serve fail makes check fail, with the same sentence."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.certificate, self.key = make_certificate(self.folder, "one")
+        self.file = os.path.join(self.folder, "mete.yaml")
+
+    def write(self, certificate, key, client_ca=None):
+        listener = "unix:" + os.path.join(self.folder, "socket")
+        more = f", client_ca: {client_ca}" if client_ca else ""
+        pathlib.Path(self.file).write_text(f"listen: [{{resp: '{listener}', tls: true}}]\n"
+                                           f"tls: {{certificate: {certificate}, key: {key}{more}}}\n"
+                                           "policies: {a: {limits: {b: 1/s}}}\n", encoding="utf-8")
+
+    def refused(self, *files):
+        self.write(*files)
+        run = config("check", self.file)
+        self.assertEqual((run.returncode, run.stdout), (3, ""))
+        self.assertTrue(run.stderr.startswith(f"{self.file}: tls: "), run.stderr)
+        sentence = run.stderr[len(f"{self.file}: tls: "):]
+        told = json.loads(config("check", "--json", self.file).stdout)
+        self.assertEqual((told["ok"], told["faults"]), (False, [run.stderr.rstrip("\n")]))
+        served = subprocess.run([METE, "serve", "--config", self.file], capture_output=True, text=True, timeout=60)
+        self.assertEqual(served.returncode, 3)
+        self.assertTrue(served.stderr.endswith(f"mete serve: {sentence}"), (served.stderr, sentence))
+        return sentence
+
+    def test_right(self):
+        self.write(self.certificate, self.key, self.certificate)
+        run = config("check", self.file)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+    def test_wrong(self):
+        _, other = make_certificate(self.folder, "other")
+        self.assertIn("is not that of the certificate", self.refused(self.certificate, other))
+        self.assertIn("No such file", self.refused("/nowhere/c", self.key))
+        self.assertIn("No such file", self.refused(self.certificate, "/nowhere/k"))
+        self.assertIn("No such file", self.refused(self.certificate, self.key, "/nowhere/ca"))
+        self.assertIn("no usable PEM", self.refused(self.key, self.key))
+        self.assertIn("no usable PEM certificate", self.refused(self.certificate, self.key, self.key))
 
 
 if __name__ == "__main__":

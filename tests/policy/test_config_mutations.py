@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
+from certificate import make_certificate
+
 METE = os.environ["METE_BIN"]
 
 
@@ -43,7 +45,7 @@ FULL = {
     ],
     "threads": "2",
     "store": {"path": "memory", "keys_max": "5000", "log_units_max": "100000", "on_full": "evict"},
-    "tls": {"certificate": "/c.pem", "key": "/k.pem", "client_ca": "/a.pem"},
+    "tls": {},  # files that are made for the tests
     "users": [
         {"name": "default", "policies": "none", "may_bring_limits": "false", "may_administer": "false"},
         {
@@ -119,6 +121,8 @@ class Mutations(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.numbers = itertools.count()
         cls.limits = {}
+        certificate, key = make_certificate(cls.folder.name, "tls")
+        FULL["tls"] = {"certificate": certificate, "key": key, "client_ca": certificate}
 
     @classmethod
     def tearDownClass(cls):
