@@ -165,9 +165,11 @@ static mete_status compare(const struct mete__map_spec *spec, const struct mete_
         return mete__fail(why, METE_ECORRUPT, "path: '%s' is a store of another kind", spec->path);
     }
     if (fixed->keys_max != spec->keys_max) {
-        const char *field = fixed->content == METE__CONTENT_LOG ? "log_units_max" : "keys_max";
-        return mete__fail(why, METE_EINVAL, "%s: '%s' was made for %llu keys, not %llu", field, spec->path,
-                          (unsigned long long)fixed->keys_max, (unsigned long long)spec->keys_max);
+        /* A log's keys follow from log_units_max. */
+        bool is_log = fixed->content == METE__CONTENT_LOG;
+        return mete__fail(why, METE_EINVAL, "%s: '%s' was made for %llu keys, not %llu; use %s, or another file",
+                          is_log ? "log_units_max" : "keys_max", spec->path, (unsigned long long)fixed->keys_max,
+                          (unsigned long long)spec->keys_max, is_log ? "the number it was made with" : "that number");
     }
     if (fixed->ring_units != spec->ring_units) {
         return mete__fail(why, METE_EINVAL, "count: '%s' was made for %llu units per key", spec->path,

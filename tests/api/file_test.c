@@ -275,7 +275,9 @@ static void keys_max_differs(void **state)
     static const uint64_t others[] = {1, 99, 101, 1000000};
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         options.keys_max = others[i];
-        refused(&options, METE_EINVAL, "keys_max");
+        refused(&options, METE_EINVAL, "keys_max: ");
+        refused(&options, METE_EINVAL, "' was made for 100 keys, not ");
+        refused(&options, METE_EINVAL, "; use that number, or another file");
     }
     options.keys_max = 100;
     options.on_full = METE_FULL_DENY; /* of the process, not of the file */
