@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "policy/nearest.h"
 
 /* Where the help's second column starts. */
 #define HELP_COLUMN 24
@@ -94,6 +95,22 @@ static bool set_value(const char *command, const struct mete__arg *arg, const ch
     return true;
 }
 
+static void tell_unknown(const struct mete__args *args, const char *option, const char *name, size_t name_len)
+{
+    struct mete__nearest nearest = mete__nearest_to(name, name_len);
+    int option_len = (int)(name_len + (size_t)(name - option));
+    for (size_t i = 0; i < args->table_count; i++) {
+        mete__nearest_try(&nearest, args->table[i].name);
+    }
+    mete__nearest_try(&nearest, "help");
+    if (nearest.found != NULL) {
+        mete__cli_error(args->command, "unknown option '%.*s'; did you mean '--%s'? (see 'mete help %s')", option_len,
+                        option, nearest.found, args->command);
+    } else {
+        mete__cli_error(args->command, "unknown option '%.*s' (see 'mete help %s')", option_len, option, args->command);
+    }
+}
+
 /* Parses argv[*at], and the value after it when it has one; *at is left on the
  * last argument used. */
 static bool parse_option(const struct mete__args *args, int argc, char **argv, int *at)
@@ -104,8 +121,7 @@ static bool parse_option(const struct mete__args *args, int argc, char **argv, i
     const char *value = name[name_len] == '=' ? name + name_len + 1 : NULL;
     const struct mete__arg *arg = option[1] == '-' ? find(args, name, name_len) : NULL;
     if (arg == NULL) {
-        mete__cli_error(args->command, "unknown option '%.*s' (see 'mete help %s')",
-                        (int)(name_len + (size_t)(name - option)), option, args->command);
+        tell_unknown(args, option, name, name_len);
         return false;
     }
     if (arg->kind == METE__ARG_FLAG && value != NULL) {
@@ -122,10 +138,20 @@ static bool parse_option(const struct mete__args *args, int argc, char **argv, i
     return set_value(args->command, arg, value);
 }
 
+/* "KEY" of "FILE POLICY KEY" when two were given. */
+static const char *missing_operands(const struct mete__args *args, size_t given)
+{
+    const char *missing = args->operands;
+    for (size_t i = 0; i < given && strchr(missing, ' ') != NULL; i++) {
+        missing = strchr(missing, ' ') + 1;
+    }
+    return missing;
+}
+
 static bool check_operands(const struct mete__args *args, size_t count)
 {
     if (count < args->operands_min) {
-        mete__cli_error(args->command, "missing %s (see 'mete help %s')", args->operands, args->command);
+        mete__cli_error(args->command, "missing %s (see 'mete help %s')", missing_operands(args, count), args->command);
         return false;
     }
     if (count > args->operands_max) {

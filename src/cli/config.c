@@ -10,6 +10,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "policy/load.h"
+#include "policy/nearest.h"
 #include "server/tls.h"
 
 #define WARNINGS_SIZE 16384u
@@ -178,8 +179,22 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-8s%-16s %s\n", commands[i].name, commands[i].operands, commands[i].help);
     }
-    fprintf(out, "\nOptions:\n  %-24s %s\n\n'mete config COMMAND --help' tells more.\n", "--help",
-            "print this and exit");
+    fprintf(out, "\nOptions:\n  %-24s %s\n\n'mete help config COMMAND' tells more.\n", "--help", "print this and exit");
+}
+
+static int unknown(const char *name)
+{
+    struct mete__nearest nearest = mete__nearest_to(name, strlen(name));
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        mete__nearest_try(&nearest, commands[i].name);
+    }
+    if (nearest.found != NULL) {
+        mete__cli_error("config", "unknown command '%s'; did you mean '%s'? (see 'mete help config')", name,
+                        nearest.found);
+    } else {
+        mete__cli_error("config", "unknown command '%s' (see 'mete help config')", name);
+    }
+    return METE__EXIT_USAGE;
 }
 
 int mete__cli_config(int argc, char **argv)
@@ -197,6 +212,5 @@ int mete__cli_config(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    mete__cli_error("config", "unknown command '%s' (see 'mete help config')", argv[1]);
-    return METE__EXIT_USAGE;
+    return unknown(argv[1]);
 }

@@ -7,6 +7,7 @@
 #include <mete/mete.h>
 
 #include "cli/cli.h"
+#include "policy/nearest.h"
 
 struct command {
     const char *name;
@@ -64,7 +65,16 @@ static void print_help(FILE *out)
 
 static int unknown(const char *name)
 {
-    mete__cli_error(NULL, "unknown command '%s' (see 'mete help')", name);
+    struct mete__nearest nearest = mete__nearest_to(name, strlen(name));
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        mete__nearest_try(&nearest, commands[i].name);
+    }
+    mete__nearest_try(&nearest, "--version");
+    if (nearest.found != NULL) {
+        mete__cli_error(NULL, "unknown command '%s'; did you mean '%s'? (see 'mete help')", name, nearest.found);
+    } else {
+        mete__cli_error(NULL, "unknown command '%s' (see 'mete help')", name);
+    }
     return METE__EXIT_USAGE;
 }
 
@@ -79,6 +89,10 @@ static int help(int argc, char **argv)
         return unknown(argv[2]);
     }
     char option[] = "--help";
+    if (argc > 3 && argv[3][0] != '-') { /* "mete help config check" */
+        char *arguments[] = {argv[2], argv[3], option, NULL};
+        return command->run(3, arguments);
+    }
     char *arguments[] = {argv[2], option, NULL};
     return command->run(2, arguments);
 }

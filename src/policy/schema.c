@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/nearest.h"
+
 /* --- storing -------------------------------------------------------------------- */
 
 /* The member's size says its type: bool, unsigned or an enumeration, uint64_t. */
@@ -79,53 +81,17 @@ static void read_value(const struct mete__loader *loader, const struct mete__fie
 
 /* --- one mapping ------------------------------------------------------------------ */
 
-/* How many letters must change, at most: the distance of Levenshtein (1966) by rows. */
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    size_t row[METE__NAME_MAX + 1];
-    for (size_t i = 0; i <= b_len; i++) {
-        row[i] = i;
-    }
-    for (size_t i = 1; i <= a_len; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t k = 1; k <= b_len; k++) {
-            size_t changed = corner + (a[i - 1] != b[k - 1]);
-            size_t inserted = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
-            corner = row[k];
-            row[k] = changed < inserted ? changed : inserted;
-        }
-    }
-    return row[b_len];
-}
-
-/* The known key that was probably meant; NULL when none is near. */
-static const char *nearest(const struct mete__section *section, const struct mete__node *key)
-{
-    const char *found = NULL;
-    size_t best = 3;
-    if (key->len > METE__NAME_MAX) {
-        return NULL;
-    }
-    for (size_t i = 0; i < section->field_count; i++) {
-        const char *name = section->fields[i].name;
-        size_t away = distance(key->text, key->len, name, strlen(name));
-        if (away < best && away < strlen(name)) {
-            best = away;
-            found = name;
-        }
-    }
-    return found;
-}
-
 static void tell_unknown(const struct mete__loader *loader, const struct mete__section *section,
                          const struct mete__node *key)
 {
     struct mete__quote found = mete__quote(key->text, key->len);
-    const char *meant = nearest(section, key);
+    struct mete__nearest nearest = mete__nearest_to(key->text, key->len);
     const char *where = section->path[0] != '\0' ? section->path : "the file";
-    if (meant != NULL) {
-        mete__fault_at(loader, key, "unknown key %s in %s; did you mean '%s'?", found.text, where, meant);
+    for (size_t i = 0; i < section->field_count; i++) {
+        mete__nearest_try(&nearest, section->fields[i].name);
+    }
+    if (nearest.found != NULL) {
+        mete__fault_at(loader, key, "unknown key %s in %s; did you mean '%s'?", found.text, where, nearest.found);
         return;
     }
     char names[METE__SENTENCE_SIZE / 2];

@@ -80,11 +80,15 @@ static enum mete__args_result parse(const char *const *words, size_t count)
 static void options_that_are_refused(void **state)
 {
     (void)state;
-    EXPECT_BAD("unknown option '--flags' (see 'mete help try')", "a", "--flags");
-    EXPECT_BAD("unknown option '--fla' (see 'mete help try')", "a", "--fla");
+    EXPECT_BAD("unknown option '--flags'; did you mean '--flag'? (see 'mete help try')", "a", "--flags");
+    EXPECT_BAD("unknown option '--fla'; did you mean '--flag'? (see 'mete help try')", "a", "--fla");
     EXPECT_BAD("unknown option '--other' (see 'mete help try')", "a", "--other=5");
+    EXPECT_BAD("unknown option '--nubmer'; did you mean '--number'? (see 'mete help try')", "a", "--nubmer=5");
+    EXPECT_BAD("unknown option '--halp'; did you mean '--help'? (see 'mete help try')", "--halp");
+    EXPECT_BAD("unknown option '--ant'; did you mean '--any'? (see 'mete help try')", "--ant");
+    EXPECT_BAD("unknown option '--end' (see 'mete help try')", "--end");
     EXPECT_BAD("unknown option '-f' (see 'mete help try')", "a", "-f");
-    EXPECT_BAD("unknown option '-flag' (see 'mete help try')", "a", "-flag");
+    EXPECT_BAD("unknown option '-flag'; did you mean '--flag'? (see 'mete help try')", "a", "-flag");
     EXPECT_BAD("unknown option '--' (see 'mete help try')", "a", "--=5");
     EXPECT_BAD("--flag: takes no value", "a", "--flag=yes");
     EXPECT_BAD("--text: needs a value (TEXT)", "a", "--text");

@@ -2,6 +2,7 @@
 """The program's frame: help, version, unknown words, and an output that cannot be written."""
 
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -22,7 +23,30 @@ class Frame(unittest.TestCase):
     def test_unknown_words(self):
         for arguments in (("nonsense",), ("help", "nonsense"), ("--help", "nonsense")):
             self.assertEqual(mete(*arguments), (2, "", "mete: unknown command 'nonsense' (see 'mete help')\n"))
-        self.assertEqual(mete("--versions")[0], 2)
+        self.assertEqual(mete("foo")[2], "mete: unknown command 'foo' (see 'mete help')\n")
+
+    def test_near_misses(self):
+        for said, meant in (("sevre", "serve"), ("tak", "take"), ("tpo", "top"), ("configs", "config"),
+                            ("--versions", "--version")):
+            self.assertEqual(mete(said), (2, "", f"mete: unknown command '{said}'; did you mean '{meant}'? "
+                                                 "(see 'mete help')\n"))
+        self.assertEqual(mete("config", "chek", "x")[2],
+                         "mete config: unknown command 'chek'; did you mean 'check'? (see 'mete help config')\n")
+
+    def test_every_hint_leads_to_a_page(self):
+        for arguments in (("config", "explain", "x"), ("config", "check", "--frob"), ("take", "--frob"), ("limit",)):
+            code, out, err = mete(*arguments)
+            self.assertEqual((code, out), (2, ""))
+            page = re.search(r"\(see 'mete (help .*)'\)\n\Z", err)[1].split()
+            self.assertTrue(mete(*page)[1].startswith(f"Usage: mete {' '.join(page[1:])} "), page)
+        self.assertEqual(mete("help", "config", "chek")[0], 2)
+
+    def test_what_is_missing(self):
+        for given in range(3):
+            _, _, err = mete("config", "explain", *["x"] * given)
+            missing = " ".join(["FILE", "POLICY", "KEY"][given:])
+            self.assertEqual(err, f"mete config explain: missing {missing} (see 'mete help config explain')\n")
+        self.assertIn(" missing KEY ", mete("take", "api")[2])
 
     def test_help_lists_every_command_and_each_has_its_own(self):
         code, out, err = mete("help")

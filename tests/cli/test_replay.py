@@ -64,7 +64,8 @@ class Usage(Case):
         self.refused(2, "missing FILE... (see 'mete help replay')", "--limit", "1/s")
         self.refused(2, "missing --limit (see 'mete help replay')", log)
         self.refused(2, "--limit: needs a value (TEXT)", log, "--limit")
-        self.refused(2, "unknown option '--limits' (see 'mete help replay')", log, "--limits", "1/s")
+        self.refused(2, "unknown option '--limits'; did you mean '--limit'? (see 'mete help replay')", log,
+                     "--limits", "1/s")
         self.refused(2, "--top: 'ten' is not a whole number", log, "--limit", "1/s", "--top=ten")
         self.refused(2, "--top: 100001 is outside 0..100000", log, "--limit", "1/s", "--top=100001")
         self.refused(2, "--keys-max: 0 is outside 1..1000000000", log, "--limit", "1/s", "--keys-max", "0")

@@ -109,7 +109,7 @@ class Asking(unittest.TestCase):
         self.assert_run(self.ask("top", "--json", "--user", "ops:a:b ü", METE_USER="ops:wrong"), 0, r"\A\{")
 
     def test_usage(self):
-        for arguments, error in [(["take"], "missing POLICY KEY"), (["take", "api"], "missing POLICY KEY"),
+        for arguments, error in [(["take"], "missing POLICY KEY"), (["take", "api"], "missing KEY"),
                                  (["peek", "a", "b", "c"], "too many arguments"),
                                  (["take", "api", "k", "--cost", "-1"], "not a whole number"),
                                  (["take", "nix", "k"], "there is no policy 'nix'"),
