@@ -2,7 +2,9 @@
 #include "server/http_answer.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "wire/problem.h"
@@ -59,8 +61,15 @@ void mete__answer_begin(struct mete__out *out, uint32_t how, unsigned status)
     }
 }
 
+/* JSON ends with a newline, for those who see it on a terminal. */
+static bool is_json(const char *type)
+{
+    return type != NULL && (strcmp(type, METE__TYPE_JSON) == 0 || strcmp(type, METE__TYPE_PROBLEM) == 0);
+}
+
 void mete__answer_end(struct mete__out *out, uint32_t how, const char *type, const char *body, size_t len)
 {
+    bool has_newline = len > 0 && is_json(type);
     if (type != NULL) {
         mete__out_text(out, "Content-Type: ");
         mete__out_text(out, type);
@@ -70,10 +79,11 @@ void mete__answer_end(struct mete__out *out, uint32_t how, const char *type, con
         mete__out_text(out, "Cache-Control: no-store\r\n");
     }
     mete__out_text(out, "Content-Length: ");
-    mete__out_u64(out, len);
+    mete__out_u64(out, len + has_newline);
     mete__out_text(out, "\r\n\r\n");
     if ((how & METE__HOW_HEAD) == 0 && len > 0) {
         mete__out_bytes(out, body, len);
+        mete__out_text(out, has_newline ? "\n" : "");
     }
 }
 

@@ -61,6 +61,8 @@ class Answer:
 
     @property
     def json(self):
+        """A whole line on a terminal."""
+        assert self.body.endswith(b"}\n") and self.body.count(b"\n") == 1, self.body
         return json.loads(self.body)
 
 
@@ -345,6 +347,7 @@ class Looking(Case):
         for _ in range(50):
             self.get("/v1/take?policy=huge&key=busy")
             self.get("/v1/take?policy=api&key=%ff")
+        self.assertGreater(self.get("/v1/stats").json["totals"]["allowed"], 0)
         top = self.get("/v1/top?count=1000").json
         allowed = {(each["policy"], each.get("key")): each for each in top["allowed"]}
         self.assertEqual(allowed["huge", "busy"]["count"], 50)
