@@ -265,11 +265,21 @@ static bool ask_at(const struct mete__client *client, const struct place *place,
     return is_good;
 }
 
+static const char *user_of_environment(void)
+{
+    const char *user = getenv("METE_USER");
+    return user != NULL && user[0] != '\0' ? user : NULL;
+}
+
 int mete__client_ask(const struct mete__client *client, const char *path, const json_t *body,
                      struct mete__client_answer *out)
 {
     struct place place;
     *out = (struct mete__client_answer){0};
+    if (client->user != NULL && strchr(client->user, ':') == NULL) {
+        say(client, "%s: NAME:PASSWORD expected", client->user == user_of_environment() ? "METE_USER" : "--user");
+        return METE__EXIT_USAGE;
+    }
     if (!read_place(client->address, &place)) {
         say(client, "--connect: '%s' is not HOST:PORT, [IPv6]:PORT or unix:PATH", client->address);
         return METE__EXIT_USAGE;
@@ -288,12 +298,17 @@ int mete__client_complain(const struct mete__client *client, const struct mete__
 {
     const char *detail = json_string_value(json_object_get(answer->body, "detail"));
     const char *title = json_string_value(json_object_get(answer->body, "title"));
-    say(client, "%s", detail != NULL ? detail : title != NULL ? title : "the daemon refused");
+    bool is_refused = answer->status == 401 || answer->status == 403;
+    say(client, "%s%s",
+        detail != NULL  ? detail
+        : title != NULL ? title
+                        : "the daemon refused",
+        is_refused && client->user == NULL ? "; log in with --user NAME:PASSWORD or METE_USER" : "");
     return answer->status == 400 || answer->status == 404 || answer->status == 413 ? METE__EXIT_USAGE
                                                                                    : METE__EXIT_INPUT;
 }
 
 struct mete__client mete__client_default(const char *command)
 {
-    return (struct mete__client){.command = command, .address = METE__CLIENT_ADDRESS, .user = getenv("METE_USER")};
+    return (struct mete__client){.command = command, .address = METE__CLIENT_ADDRESS, .user = user_of_environment()};
 }

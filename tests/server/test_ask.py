@@ -108,6 +108,27 @@ class Asking(unittest.TestCase):
         self.assert_run(self.ask("top", "--json", METE_USER="ops:a:b ü"), 0, r"\A\{")
         self.assert_run(self.ask("top", "--json", "--user", "ops:a:b ü", METE_USER="ops:wrong"), 0, r"\A\{")
 
+    def test_who_has_not_logged_in_is_told_how(self):
+        path = os.path.join(self.folder.name, "locked.yml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("listen: [{http: '127.0.0.1:0'}]\npolicies: {api: {limits: {a: 5/1h}}}\n"
+                       "users: [{name: ops, password: secret, policies: all}]\n")
+        daemon = serving.Daemon("--config", path, listeners=1)
+        self.addCleanup(daemon.finish)
+        address = "127.0.0.1:%d" % daemon.port("http")
+        hint = r"; log in with --user NAME:PASSWORD or METE_USER\n\Z"
+        for command in ["take", "api", "k"], ["top", "--json"]:
+            self.assert_run(self.ask(*command, address=address), 3, error=r"\Amete " + command[0] + ": .+" + hint)
+            self.assert_run(self.ask(*command, address=address, METE_USER=""), 3, error=hint)
+        self.assertNotIn(b"log in with", self.ask("take", "api", "k", address=address, METE_USER="ops:wrong").stderr)
+        self.assert_run(self.ask("take", "api", "k", address=address, METE_USER="ops:secret"), 0, r"\Aallowed")
+
+    def test_users_have_passwords(self):
+        self.assert_run(self.ask("take", "api", "k", METE_USER="ops"), 2,
+                        error=r"\Amete take: METE_USER: NAME:PASSWORD expected\n\Z")
+        self.assert_run(self.ask("top", "--once", "--user", "ops"), 2,
+                        error=r"\Amete top: --user: NAME:PASSWORD expected\n\Z")
+
     def test_usage(self):
         for arguments, error in [(["take"], "missing POLICY KEY"), (["take", "api"], "missing KEY"),
                                  (["peek", "a", "b", "c"], "too many arguments"),
@@ -127,7 +148,7 @@ class Asking(unittest.TestCase):
                               (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "is not whole"),
                               (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", "is no mete daemon: status 200"),
                               (b"HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\n<ht>", "is no mete daemon: status 500"),
-                              (b"HTTP/1.1 403 No\r\ncontent-length: 17\r\n\r\n" b'{"detail": "out"}', "mete take: out\n")]:
+                              (b"HTTP/1.1 403 No\r\ncontent-length: 17\r\n\r\n" b'{"detail": "out"}', "mete take: out; log in")]:
             self.assert_run(self.ask("take", "api", "k", address=pretender(answer)), 3, error=error)
 
     def test_top_plain(self):
