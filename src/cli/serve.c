@@ -45,7 +45,7 @@ static void hint(const struct mete__config *config, const char *resp, const char
 
 int mete__cli_serve(int argc, char **argv)
 {
-    struct mete__server_options options = {0};
+    struct mete__server_options options = {.threads = METE__THREADS_CONFIGURED};
     const char *store = NULL;
     bool has_test_clock = false, is_hinting = false;
     const struct mete__arg table[] = {
@@ -54,7 +54,8 @@ int mete__cli_serve(int argc, char **argv)
         {"resp", "ADDR", "where Redis clients connect (127.0.0.1:6379); port 0 takes\na free one; off for none",
          METE__ARG_TEXT, &options.resp_address, 0, 0},
         {"http", "ADDR", "where HTTP clients connect (127.0.0.1:8080)", METE__ARG_TEXT, &options.http_address, 0, 0},
-        {"threads", "N", "event loops (one per processor)", METE__ARG_U64, &options.threads, 1, METE__THREADS_MAX},
+        {"threads", "N", "event loops; 0, the default: one per processor", METE__ARG_U64, &options.threads, 0,
+         METE__THREADS_MAX},
         {"store", "memory|FILE", "where spent units are kept; a file survives restarts", METE__ARG_TEXT, &store, 0, 0},
         {"hints", NULL, "print three commands to try", METE__ARG_FLAG, &is_hinting, 0, 0},
         {"test-clock", NULL, "for tests: time stands still until METE.CLOCK moves it", METE__ARG_FLAG, &has_test_clock,

@@ -36,7 +36,10 @@ void mete__server_drain(struct mete__server *server, const char *cause)
 static unsigned threads_of(const struct mete__server *server, const struct mete__config *config)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t threads = server->options.threads != 0 ? server->options.threads : config->threads;
+    uint64_t threads = server->options.threads;
+    if (threads == METE__THREADS_CONFIGURED) {
+        threads = config->threads;
+    }
     if (threads == 0) {
         threads = processors > 0 ? (uint64_t)processors : 1;
     }

@@ -16,12 +16,13 @@
 #include "server/watch.h"
 
 #define METE__THREADS_MAX 256u
+#define METE__THREADS_CONFIGURED UINT64_MAX
 
 struct mete__server_options {
     const char *config_path;  /* NULL: the built-in configuration */
     const char *resp_address; /* above the file's listeners of this protocol; NULL: as configured */
     const char *http_address;
-    uint64_t threads; /* 0: as configured */
+    uint64_t threads; /* 0: one per processor; METE__THREADS_CONFIGURED: as configured */
     struct mete__engine_options engine;
     /* Called once, when all listeners listen, with the first address of each protocol, NULL
      * when there is none.  May be NULL. */

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of mete serve, and what it says when it cannot start."""
+
+import json
+import os
+import tempfile
+import unittest
+import urllib.request
+
+import serving
+
+METE = os.environ["METE_BIN"]
+PROCESSORS = os.sysconf("SC_NPROCESSORS_ONLN")
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="mete-serve-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, text):
+        path = os.path.join(self.folder, "mete.yml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "policies: {a: {limits: {b: 5/1h}}}\n")
+        return path
+
+    def start(self, *arguments, listeners=1):
+        daemon = serving.Daemon(*arguments, listeners=listeners)
+        self.addCleanup(daemon.finish)
+        serving.wait_until(lambda: serving.catches(daemon.process.pid, 15))
+        return daemon
+
+    def loops(self, *arguments):
+        daemon = self.start("--resp", "off", "--http", "127.0.0.1:0", *arguments)
+        with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port('http')}/v1/stats", timeout=60) as answer:
+            return json.load(answer)["threads"]
+
+    def test_threads(self):
+        config = "--config", self.write(f"threads: {PROCESSORS + 3}\n")
+        self.assertEqual(self.loops(*config), PROCESSORS + 3)
+        self.assertEqual(self.loops(*config, "--threads", str(PROCESSORS + 1)), PROCESSORS + 1)
+        self.assertEqual(self.loops(*config, "--threads", "0"), PROCESSORS)
+        self.assertEqual(self.loops(), PROCESSORS)
+
+
+if __name__ == "__main__":
+    unittest.main()
