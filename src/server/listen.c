@@ -27,6 +27,17 @@ static mete_status refuse(const char *address, const char *reason, char *why, si
     return METE_EIO;
 }
 
+/* What the system says; of an address that is in use also what to do. */
+static mete_status refuse_by_system(const struct mete__listener *listener, int failure, char *why, size_t why_size)
+{
+    if (failure != EADDRINUSE) {
+        return refuse(listener->address, strerror(failure), why, why_size);
+    }
+    snprintf(why, why_size, "listen: %s: %s; choose another with %s", listener->address, strerror(failure),
+             listener->protocol == METE__PROTOCOL_RESP ? "--resp" : "--http");
+    return METE_EIO;
+}
+
 static bool set_flag(int fd, int level, int option)
 {
     int on = 1;
@@ -96,7 +107,7 @@ static mete_status open_all(const struct mete__listener *listener, struct addrin
                             struct mete__listening *out, char *why, size_t why_size)
 {
     if (is_taken(at)) {
-        return refuse(listener->address, strerror(EADDRINUSE), why, why_size);
+        return refuse_by_system(listener, EADDRINUSE, why, why_size);
     }
     struct sockaddr_storage chosen;
     socklen_t len = sizeof chosen;
@@ -107,7 +118,7 @@ static mete_status open_all(const struct mete__listener *listener, struct addrin
             while (i-- > 0) {
                 close(out[i].fd);
             }
-            return refuse(listener->address, strerror(failure), why, why_size);
+            return refuse_by_system(listener, failure, why, why_size);
         }
         if (i == 0 && getsockname(out[0].fd, (struct sockaddr *)&chosen, &len) == 0) {
             memcpy(at->ai_addr, &chosen, len); /* the port that was chosen, for the others */
@@ -182,7 +193,7 @@ static mete_status share(int fd, const struct mete__listener *listener, bool is_
             while (i-- > 0) {
                 close(out[i].fd);
             }
-            return refuse(listener->address, strerror(failure), why, why_size);
+            return refuse_by_system(listener, failure, why, why_size);
         }
         name_of(fd, out[i].address, sizeof out[i].address);
     }
@@ -253,7 +264,7 @@ static mete_status listen_unix(const struct mete__listener *listener, unsigned l
         if (fd >= 0) {
             close(fd);
         }
-        return refuse(listener->address, strerror(failure), why, why_size);
+        return refuse_by_system(listener, failure, why, why_size);
     }
     remember(&address);
     return share(fd, listener, true, loops, out, why, why_size);

@@ -43,6 +43,17 @@ class Serve(unittest.TestCase):
         self.assertEqual(self.loops(*config, "--threads", "0"), PROCESSORS)
         self.assertEqual(self.loops(), PROCESSORS)
 
+    def test_an_address_in_use(self):
+        daemon = self.start("--resp", "127.0.0.1:0", "--http", "127.0.0.1:0", listeners=2)
+        path = os.path.join(self.folder, "socket")
+        self.start("--resp", "unix:" + path, "--http", "127.0.0.1:0")
+        for protocol, other in ("resp", "http"), ("http", "resp"):
+            for address in f"127.0.0.1:{daemon.port(protocol)}", "unix:" + path:
+                run = serving.run(METE, "serve", f"--{protocol}", address, f"--{other}", "off")
+                self.assertEqual(run.returncode, 3)
+                self.assertEqual(run.stderr.splitlines()[-1], f"mete serve: listen: {address}: Address already in use; "
+                                                              f"choose another with --{protocol}")
+
 
 if __name__ == "__main__":
     unittest.main()
