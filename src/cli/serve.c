@@ -49,7 +49,7 @@ int mete__cli_serve(int argc, char **argv)
     const char *store = NULL;
     bool has_test_clock = false, is_hinting = false;
     const struct mete__arg table[] = {
-        {"config", "FILE", "policies, listeners, users: see docs/configuration.md;\nwithout it one example policy",
+        {"config", "FILE", "policies, listeners, users: see 'mete config schema';\nwithout it one example policy",
          METE__ARG_TEXT, &options.config_path, 0, 0},
         {"resp", "ADDR", "where Redis clients connect (127.0.0.1:6379); port 0 takes\na free one; off for none",
          METE__ARG_TEXT, &options.resp_address, 0, 0},

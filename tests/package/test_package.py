@@ -36,7 +36,8 @@ INSTALLED = [
     r"lib/sysusers\.d/mete\.conf",
     r"share/man/man1/mete\.1",
     r"share/doc/mete/LICENSE",
-]
+] + [re.escape(f"share/doc/mete/{path.relative_to(SOURCE).as_posix()}")
+     for pattern in ("docs/*.md", "examples/*.*") for path in SOURCE.glob(pattern)]
 
 
 def run(*command, **options):
@@ -119,6 +120,12 @@ def main():
         library_dir = next(prefix.rglob("libmete.a")).parent
         by_find_package(folder, prefix, library_dir)
         by_pkg_config(folder, prefix, library_dir)
+        program = str(prefix / "bin" / "mete")
+        sample = str(prefix / "share" / "doc" / "mete" / "examples" / "mete.yaml")
+        if not run(program, "config", "check", sample).endswith("\nOK\n"):
+            sys.exit("the installed sample is not right")
+        if "'mete config schema'" not in run(program, "serve", "--help"):
+            sys.exit("serve --help names no reference that is installed")
         version = run(str(prefix / "bin" / "mete"), "--version")
         if "0.1.0" not in version:
             sys.exit(f"the installed program says {version!r}")
