@@ -3,7 +3,9 @@
  * How a connection ends: after its replies, for being idle or slow, or with the
  * daemon.
  */
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -105,6 +107,29 @@ bool mete__conn_is_finishing(const struct mete__conn *conn)
 
 /* --- time --------------------------------------------------------------------------- */
 
+/* Bytes of replies that have not arrived, while some wait for room: the kernel makes it in large steps. */
+static size_t count_left(const struct mete__conn *conn)
+{
+    int queued = 0;
+    if (conn->io->can_write) {
+        return 0;
+    }
+    if (ioctl(conn->io->fd, SIOCOUTQ, &queued) != 0) {
+        queued = 0;
+    }
+    return mete__conn_unsent(conn) + (size_t)queued;
+}
+
+/* A peer that reads its replies is not idle, however slowly it does. */
+static void note_progress(struct mete__conn *conn)
+{
+    size_t left = count_left(conn);
+    if (left < conn->io->left) {
+        conn->active_ms = uv_now(&conn->loop->uv);
+    }
+    conn->io->left = left;
+}
+
 static void sweep_one(struct mete__conn *conn)
 {
     const struct mete__bounds *bounds = mete__conn_bounds(conn);
@@ -116,6 +141,7 @@ static void sweep_one(struct mete__conn *conn)
         }
         return;
     }
+    note_progress(conn);
     bool is_slow = io->request_ms != 0 && !mete__conn_is_choked(conn) && bounds->request_timeout_ms != 0 &&
                    now_ms - io->request_ms >= bounds->request_timeout_ms;
     bool is_idle = bounds->idle_timeout_ms != 0 && now_ms - conn->active_ms >= bounds->idle_timeout_ms;

@@ -25,6 +25,7 @@ struct mete__conn_io {
     struct mete__tls *tls;
     uint64_t request_ms; /* when the first byte of the request that is not whole came; 0: none */
     uint64_t linger_ms;
+    size_t left; /* bytes that had not arrived at the last sweep, while some waited for room */
     struct mete__conn *next_ready;
     enum mete__conn_state state;
     /* Readiness is told once, when it begins (EPOLLET); it is kept here until a call finds its end. */

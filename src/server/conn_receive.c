@@ -37,7 +37,10 @@ static void take_requests(struct mete__conn *conn)
         io->start = io->in.len; /* what follows is not taken */
     }
     io->is_held = !io->is_finishing && mete__conn_is_choked(conn);
-    if (io->start == io->in.len) {
+    if (io->is_eof && !io->is_held) {
+        mete__conn_finish(conn);
+    }
+    if (io->start == io->in.len && (io->tls == NULL || !mete__tls_is_amid(io->tls))) {
         io->request_ms = 0;
     } else if (io->request_ms == 0) {
         io->request_ms = uv_now(&conn->loop->uv);
@@ -71,9 +74,7 @@ static void receive_cipher(struct mete__conn *conn, const char *bytes, size_t le
             METE__LOG(METE__LOG_DEBUG, "TLS failed", METE__LOG_TEXT("peer", conn->peer),
                       METE__LOG_TEXT("reason", error));
         }
-        take_requests(conn);
-        io->is_eof = true;
-        mete__conn_finish(conn);
+        io->is_eof = true; /* what it sent before is answered first */
     }
 }
 
@@ -182,7 +183,7 @@ static void receive(struct mete__conn *conn)
     }
     if (io->state == METE__CONN_LINGERING) {
         drop(conn);
-    } else if (io->is_finishing) {
+    } else if (io->is_finishing || io->is_eof) {
         return; /* read again when it lingers */
     } else if (mete__conn_is_choked(conn)) {
         io->is_held = true;
@@ -211,6 +212,9 @@ void mete__conns_receive(struct mete__loop *loop)
 
 void mete__conn_go_on(struct mete__conn *conn)
 {
+    if (conn->io->request_ms != 0) {
+        conn->io->request_ms = uv_now(&conn->loop->uv); /* it could not go on before */
+    }
     take_requests(conn);
     if (conn->io->can_read) {
         mete__conn_ready(conn);

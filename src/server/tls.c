@@ -240,6 +240,12 @@ bool mete__tls_is_established(const struct mete__tls *tls)
     return !tls->is_broken && SSL_is_init_finished(tls->ssl) == 1;
 }
 
+bool mete__tls_is_amid(const struct mete__tls *tls)
+{
+    bool is_begun = SSL_is_init_finished(tls->ssl) != 1 && SSL_in_before(tls->ssl) != 1;
+    return !tls->is_broken && (is_begun || SSL_has_pending(tls->ssl) == 1);
+}
+
 const char *mete__tls_peer_name(const struct mete__tls *tls)
 {
     return tls->peer_name;

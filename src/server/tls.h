@@ -41,6 +41,9 @@ void mete__tls_close(struct mete__tls *tls, struct mete__out *cipher);
 
 bool mete__tls_is_established(const struct mete__tls *tls);
 
+/* A handshake or a record has begun and not ended. */
+bool mete__tls_is_amid(const struct mete__tls *tls);
+
 /* The verified client certificate's subject common name; NULL when there is none.  Valid while tls is. */
 const char *mete__tls_peer_name(const struct mete__tls *tls);
 

@@ -2,10 +2,13 @@
 """Clients that never finish what they begin, or never begin: they are given up in time, and others are served."""
 import re
 import select
+import socket
+import threading
 import time
 import unittest
 
 from faults import MIB, Case
+from resp import encode
 
 
 class NotFinishing(Case):
@@ -62,6 +65,35 @@ class NotFinishing(Case):
         streams = [self.connect(protocol) for protocol in ("resp", "http")]
         for stream in streams:
             self.assert_ends(stream)
+
+    def test_who_reads_slowly_is_not_idle(self):
+        """It sends nothing, and what it asked for still comes; one that does not read is closed."""
+        self.start(idle_timeout_ms=1200)
+        command, size = encode("ECHO", b"x" * 60000), 60000 + len("$60000\r\n\r\n")
+        count = 150
+        reader, other = (self.narrow() for _ in range(2))
+        sender = threading.Thread(target=reader.sendall, args=(command * count,))
+        sender.start()
+        _, is_stuck = self.send_until_stuck(other, command, 1 << 30)
+        self.assertTrue(is_stuck)
+        received, begun = 0, time.monotonic()
+        while received < count * size:
+            if time.monotonic() - begun < 6:
+                time.sleep(0.02)
+            data = reader.recv(20000)
+            self.assertNotEqual(data, b"", f"closed after {received} of {count * size} bytes")
+            received += len(data)
+        sender.join()
+        other.setblocking(True)
+        self.assert_ends(other)
+
+    def narrow(self):
+        stream = socket.socket()
+        self.addCleanup(stream.close)
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        stream.settimeout(20)
+        stream.connect(self.daemon.address("resp"))
+        return stream
 
     def assert_ends(self, stream):
         """The daemon closes; what it says before does not matter here."""

@@ -80,7 +80,7 @@ class Tls(unittest.TestCase):
                   "policies": {"example": {"limits": {"steady": "3/1h"}}}, **more}
         path = os.path.join(self.folder, "mete.yaml")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(config, file)
+            file.write(json.dumps(config).replace('"1s"', "1s"))
         daemon = Daemon("--config", path, "--threads", "2", listeners=2)
         self.addCleanup(daemon.finish)
         return daemon
@@ -164,6 +164,59 @@ class Tls(unittest.TestCase):
                 self.assertNotIn(b"PONG", answer)
         wait_until(lambda: daemon.said("wrong version number"))
         self.ask(self.connect(port), b"PING\r\n", b"+PONG\r\n")
+
+    def test_what_begins_and_does_not_end(self):
+        """A handshake or a record, a byte now and then: as slow as a request may be, and no slower."""
+        daemon = self.serve(bounds={"request_timeout": "1s"})
+        port = daemon.port("resp")
+        client = self.connect(port)
+        self.ask(client, b"PING\r\n", b"+PONG\r\n")
+        quiet = self.connect(port)
+        with socket.create_connection(("127.0.0.1", port), WAIT_S) as handshake:
+            self.expect_ended(handshake, b"\x16\x03\x01\x01\x00" + b"\x01" * 250)
+        with socket.socket(fileno=os.dup(client.fileno())) as record:
+            self.expect_ended(record, b"\x17\x03\x03\x01\x00" + b"x" * 250)
+        self.ask(quiet, b"PING\r\n", b"+PONG\r\n")
+
+    def expect_ended(self, stream, data):
+        stream.settimeout(0.2)
+        for i in range(len(data)):
+            try:
+                stream.sendall(data[i:i + 1])
+                if stream.recv(100) == b"":
+                    return
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return
+        self.fail("it was kept")
+
+    def test_who_closes_after_its_requests_gets_all_replies(self):
+        """The close comes with them, and more replies than may wait."""
+        daemon = self.serve(bounds={"output_bytes_max": 4096})
+        received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = self.context().wrap_bio(received, sent, server_hostname="localhost")
+        with socket.create_connection(("127.0.0.1", daemon.port("resp")), WAIT_S) as stream:
+            while True:
+                try:
+                    client.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    stream.sendall(sent.read())
+                    received.write(stream.recv(65536))
+            client.write(b"ECHO 0123456789\r\n" * 3000)
+            with self.assertRaises(ssl.SSLWantReadError):
+                client.unwrap()
+            stream.sendall(sent.read())
+            replies = b""
+            while piece := stream.recv(65536):
+                received.write(piece)
+                try:
+                    while text := client.read(65536):
+                        replies += text
+                except ssl.SSLError:  # no more, or the end
+                    pass
+        self.assertEqual(replies, b"$10\r\n0123456789\r\n" * 3000)
 
     def test_an_old_version_is_refused(self):
         port = self.serve().port("resp")
@@ -295,6 +348,14 @@ class Tls(unittest.TestCase):
         daemon.reload("configuration taken")
         self.assertEqual(self.common_name(self.connect(port)), "renewed")
         self.ask(client, b"PING\r\n", b"+PONG\r\n")
+
+    def test_listeners_with_tls_keep_their_certificate(self):
+        daemon = self.serve()
+        with open(os.path.join(self.folder, "mete.yaml"), "w", encoding="utf-8") as file:
+            json.dump({"policies": {"example": {"limits": {"steady": "3/1h"}}}}, file)
+        daemon.reload("the old one stays")
+        self.assertTrue(daemon.said("tls: a listener with TLS needs the certificate"))
+        self.ask(self.connect(daemon.port("resp")), b"PING\r\n", b"+PONG\r\n")
 
     def test_it_does_not_start_with_a_wrong_key(self):
         self.use("server", key="alice")
