@@ -31,7 +31,9 @@ struct mete__loop_io {
     uv_timer_t timer;
     struct mete__acceptor acceptors[METE__LISTENERS_MAX];
     size_t acceptor_count;
-    bool has_work; /* woken: look at the server */
+    uint64_t swept_ms; /* when the timer was last due */
+    bool was_late;     /* it had been stopped before */
+    bool has_work;     /* woken: look at the server */
     bool is_ending;
 };
 
@@ -104,11 +106,26 @@ static void on_wake(uv_async_t *wake)
     loop->io->has_work = true;
 }
 
+/*
+ * After the process was stopped (SIGSTOP, a paused machine) nobody was slow or idle but itself: what came
+ * meanwhile is read first.  Once: a loop that is always late sweeps too.
+ */
+static bool was_stopped(struct mete__loop *loop)
+{
+    uint64_t now_ms = uv_now(&loop->uv);
+    bool is_late = now_ms - loop->io->swept_ms >= 2 * SWEEP_MS;
+    loop->io->swept_ms = now_ms;
+    loop->io->was_late = is_late && !loop->io->was_late;
+    return loop->io->was_late;
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct mete__loop *loop = timer->data;
     mete__top_turn(&loop->top, uv_now(&loop->uv));
-    mete__conns_sweep(loop);
+    if (!was_stopped(loop)) {
+        mete__conns_sweep(loop);
+    }
     for (size_t i = 0; i < loop->io->acceptor_count; i++) {
         mete__accept_again(&loop->io->acceptors[i]);
     }
@@ -152,6 +169,7 @@ mete_status mete__loop_init(struct mete__loop *loop, struct mete__server *server
     uv_timer_init(&loop->uv, &loop->io->timer);
     loop->io->wake.data = loop->io->timer.data = loop;
     uv_timer_start(&loop->io->timer, on_timer, SWEEP_MS, SWEEP_MS);
+    loop->io->swept_ms = uv_now(&loop->uv);
     loop->snapshot = mete__engine_join(server->engine);
     for (size_t i = 0; i < listening_count; i++) {
         struct mete__acceptor *acceptor = &loop->io->acceptors[loop->io->acceptor_count++];

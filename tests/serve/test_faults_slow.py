@@ -2,6 +2,7 @@
 """Clients that never finish what they begin, or never begin: they are given up in time, and others are served."""
 import re
 import select
+import signal
 import socket
 import threading
 import time
@@ -86,6 +87,20 @@ class NotFinishing(Case):
         sender.join()
         other.setblocking(True)
         self.assert_ends(other)
+
+    def test_a_daemon_that_was_stopped_is_slow_itself(self):
+        """What its clients sent meanwhile is answered, though the times have passed."""
+        self.start(request_timeout_ms=1000, idle_timeout_ms=2000)
+        half, idle = self.daemon.resp(), self.daemon.resp()
+        half.raw(b"*1\r\n$4\r\nPI")
+        self.assertEqual(idle("PING"), "PONG")
+        time.sleep(0.1)
+        self.daemon.signal(signal.SIGSTOP)
+        time.sleep(3.2)
+        half.raw(b"NG\r\n")
+        idle.send("PING")
+        self.daemon.signal(signal.SIGCONT)
+        self.assertEqual([half.read(), idle.read()], ["PONG", "PONG"])
 
     def narrow(self):
         stream = socket.socket()
