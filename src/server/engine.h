@@ -42,8 +42,8 @@ struct mete__outcome {
     bool is_failure;    /* decided by on_store_failure */
     size_t binding;     /* the limit to name first: the longest wait when denied, else the fewest remaining */
     size_t count;
-    uint64_t
-        retry_after_ns; /* over all limits: after this the same request passes, or METE_NEVER; of a dry run what it would be */
+    /* Over all limits: after this the same request passes, or METE_NEVER; of a dry run what it would be. */
+    uint64_t retry_after_ns;
     struct mete_decision decisions[METE__LIMITS_MAX]; /* one per limit, in the policy's order */
 };
 

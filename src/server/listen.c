@@ -200,8 +200,8 @@ static mete_status share(int fd, const struct mete__listener *listener, bool is_
     return METE_OK;
 }
 
-/* The files of this daemon's sockets.  A path alone does not say whose file is there at the end: a daemon that was started
- * meanwhile replaces it. */
+/* The files of this daemon's sockets.  A path alone does not say whose file is there at the end: a daemon that was
+ * started meanwhile replaces it. */
 static struct {
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
     struct stat made;
