@@ -4,11 +4,14 @@
 PREFIX ?= /usr/local
 WERROR ?= OFF
 
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
 RELEASE := build/release
 # Silent unless something fails, and then on standard error: what a target prints
 # is what its program or its tests say.
 configure = cmake --preset $(1) --log-level=WARNING >/dev/null
-build = cmake --build --preset $(1) -- --quiet >&2
+build = cmake --build --preset $(1) -- --quiet 2>&1 | sed '/^ninja: no work to do\.$$/d' >&2
 
 .DEFAULT_GOAL := help
 .PHONY: help run replay test test-all test-asan test-tsan test-clients bench bench-serve fuzz coverage lint format install clean program
@@ -32,6 +35,7 @@ help:
 # with tests stays so.
 program:
 	@tools/install-deps build
+	@test -x $(RELEASE)/mete || echo 'building mete, once: this takes a while ...' >&2
 	@test -f $(RELEASE)/CMakeCache.txt || $(call configure,release -DMETE_TESTS=OFF)
 	@$(call build,release --target mete_program)
 
