@@ -45,8 +45,9 @@ static void print_policy(const struct mete__policy *policy)
         print_limits(policy, &policy->plans[i], "            ");
     }
     if (policy->override_count > 0) {
-        printf("          overrides: %zu keys, %zu prefixes\n", policy->exact_count,
-               policy->override_count - policy->exact_count);
+        size_t prefixes = policy->override_count - policy->exact_count;
+        printf("          overrides: %zu key%s, %zu prefix%s\n", policy->exact_count,
+               policy->exact_count == 1 ? "" : "s", prefixes, prefixes == 1 ? "" : "es");
     }
     mete__headers_words(policy->headers, headers, sizeof(headers));
     mete__key_words(policy, key, sizeof(key));

@@ -69,6 +69,20 @@ class Sample(unittest.TestCase):
             self.assertEqual(len(told["listen"]), 3)
 
 
+class Shown(unittest.TestCase):
+    def overrides(self, *items):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("policies: {a: {limits: {b: 5/s}, plans: {p: {b: 6/s}}, overrides: [%s]}}\n" % ", ".join(items))
+            file.flush()
+            return re.search(r"overrides: (.*)\n", config("check", file.name).stdout)[1]
+
+    def test_one_and_more(self):
+        keys, prefixes = ["{key: a, plan: p}", "{key: b, plan: p}"], ["{prefix: x, plan: p}", "{prefix: y, plan: p}"]
+        self.assertEqual(self.overrides(*keys[:1]), "1 key, 0 prefixes")
+        self.assertEqual(self.overrides(*keys, *prefixes[:1]), "2 keys, 1 prefix")
+        self.assertEqual(self.overrides(*prefixes), "0 keys, 2 prefixes")
+
+
 class Reference(unittest.TestCase):
     def test_page_is_what_the_program_says(self):
         page = (SOURCE / "docs" / "configuration.md").read_text(encoding="utf-8")
