@@ -154,8 +154,9 @@ static void print_head(const struct mete__top_view *view)
     printf("mete %s at %s, up %s%s\n", json_string_value(json_object_get(view->now, "version")), view->address,
            duration(number(view->now, "uptime_ms"), up),
            json_is_true(json_object_get(view->now, "draining")) ? ", stopping" : "");
-    printf("%s allowed/s, %s denied/s; %" PRIu64 " connections; ", rate_text(all.allowed, allowed),
-           rate_text(all.denied, denied), number_in(view->now, "connections", "open"));
+    uint64_t open = number_in(view->now, "connections", "open");
+    printf("%s allowed/s, %s denied/s; %" PRIu64 " connection%s; ", rate_text(all.allowed, allowed),
+           rate_text(all.denied, denied), open, open == 1 ? "" : "s");
     if (is_known) {
         printf("%" PRIu64 " of %" PRIu64 " keys live; ", live, max);
     } else {
@@ -211,13 +212,20 @@ static void print_policies(const struct mete__top_view *view)
 }
 
 /* A key that is not UTF-8 is told in base64 as well: that is shown. */
-static void print_key(const json_t *entry, size_t columns)
+static void print_key(const json_t *entry, bool is_denied, size_t columns)
 {
     const char *policy = json_string_value(json_object_get(entry, "policy"));
     const json_t *base64 = json_object_get(entry, "key_base64");
     const json_t *key = base64 != NULL ? base64 : json_object_get(entry, "key");
-    const char *text = json_is_string(key) ? json_string_value(key) : "";
-    const char *mark = json_is_true(json_object_get(entry, "is_cut")) ? "..." : base64 != NULL ? " (base64)" : "";
+    bool has_text = json_string_length(key) > 0;
+    const char *text = has_text ? json_string_value(key) : "(empty)";
+    size_t len = has_text ? json_string_length(key) : strlen(text);
+    char mark[TEXT_SIZE];
+    snprintf(mark, sizeof mark, "%s%s",
+             json_is_true(json_object_get(entry, "is_cut")) ? "..."
+             : base64 != NULL                               ? " (base64)"
+                                                            : "",
+             is_denied && json_is_true(json_object_get(entry, "dry_run")) ? " (would deny)" : "");
     size_t policy_columns = columns / 4;
     policy = policy != NULL ? policy : "(own limits)";
     printf("%9" PRIu64, number(entry, "count"));
@@ -231,15 +239,15 @@ static void print_key(const json_t *entry, size_t columns)
     print_cell(policy, strlen(policy), policy_columns);
     printf(" ");
     size_t room = columns - policy_columns - 1;
-    size_t width = mete__shown_width(text, json_string_length(key));
+    size_t width = mete__shown_width(text, len);
     size_t mark_len = strlen(mark);
-    print_cell(text, json_string_length(key), width + mark_len <= room ? width : room - mark_len);
+    print_cell(text, len, width + mark_len <= room ? width : room > mark_len ? room - mark_len : 1);
     printf("%s\n", mark);
 }
 
-static void print_keys(const struct mete__top_view *view, const char *list, const char *title, const char *none)
+static void print_keys(const struct mete__top_view *view, bool is_denied, const char *title, const char *none)
 {
-    const json_t *entries = json_object_get(view->top, list);
+    const json_t *entries = json_object_get(view->top, is_denied ? "denied" : "allowed");
     size_t columns =
         view->columns > COUNT_COLUMNS + 2 * NAME_COLUMNS_MIN ? view->columns - COUNT_COLUMNS : 2 * NAME_COLUMNS_MIN;
     heading(view, title);
@@ -247,7 +255,7 @@ static void print_keys(const struct mete__top_view *view, const char *list, cons
         printf("%s\n", none);
     }
     for (size_t i = 0; i < json_array_size(entries) && i < view->keys_max; i++) {
-        print_key(json_array_get(entries, i), columns);
+        print_key(json_array_get(entries, i), is_denied, columns);
     }
 }
 
@@ -255,6 +263,6 @@ void mete__top_view_print(const struct mete__top_view *view)
 {
     print_head(view);
     print_policies(view);
-    print_keys(view, "denied", "\nmost denied keys of the last one to two minutes", "nobody");
-    print_keys(view, "allowed", "\nmost allowed keys", "nobody");
+    print_keys(view, true, "\nmost denied keys of the last one to two minutes", "nobody");
+    print_keys(view, false, "\nmost allowed keys", "nobody");
 }

@@ -134,11 +134,12 @@ void mete__http_policies(struct mete__http_call *call)
 /* --- top keys -------------------------------------------------------------------------------- */
 
 /* Keys are bytes: one that is not UTF-8 has key_base64 instead of key, as in a request. */
-static void write_entry(struct mete__out *out, const struct mete__top_entry *entry)
+static void write_entry(struct mete__out *out, const struct mete__config *config, const struct mete__top_entry *entry)
 {
     size_t len = entry->key_len < METE__TOP_KEY_MAX ? entry->key_len : METE__TOP_KEY_MAX;
     struct mete__span key = {(const char *)entry->key, len};
     const char *policy = entry->policy_place == METE__TOP_OWN ? NULL : mete__place_name(entry->policy_place);
+    const struct mete__policy *served = policy != NULL ? mete__config_policy(config, policy, strlen(policy)) : NULL;
     mete__out_text(out, "{\"policy\":");
     if (policy != NULL) {
         mete__json_string(out, text_span(policy));
@@ -154,6 +155,7 @@ static void write_entry(struct mete__out *out, const struct mete__top_entry *ent
         mete__out_text(out, "\"");
     }
     mete__out_text(out, entry->key_len > len ? ",\"is_cut\":true" : ",\"is_cut\":false");
+    mete__out_text(out, served != NULL && served->dry_run ? ",\"dry_run\":true" : ",\"dry_run\":false");
     mete__out_text(out, ",\"count\":");
     mete__out_u64(out, entry->count);
     mete__out_text(out, ",\"error\":");
@@ -161,9 +163,11 @@ static void write_entry(struct mete__out *out, const struct mete__top_entry *ent
     mete__out_text(out, "}");
 }
 
-static void write_top(struct mete__out *out, struct mete__server *server, bool allowed, size_t max,
+static void write_top(struct mete__http_call *call, struct mete__out *out, bool allowed, size_t max,
                       struct mete__top_entry *entries)
 {
+    struct mete__server *server = call->conn->loop->server;
+    const struct mete__config *config = call->conn->loop->snapshot->config;
     struct mete__top *tops[METE__THREADS_MAX];
     for (unsigned i = 0; i < server->loop_count; i++) {
         tops[i] = &server->loops[i].top;
@@ -172,7 +176,7 @@ static void write_top(struct mete__out *out, struct mete__server *server, bool a
     mete__out_text(out, allowed ? "\"allowed\":[" : "\"denied\":[");
     for (size_t i = 0; i < count; i++) {
         mete__out_text(out, i > 0 ? "," : "");
-        write_entry(out, &entries[i]);
+        write_entry(out, config, &entries[i]);
     }
     mete__out_text(out, "]");
 }
@@ -206,9 +210,9 @@ void mete__http_top(struct mete__http_call *call)
     mete__conn_settle(call->conn);
     mete__out_init(&body, PAGE_MAX);
     mete__out_text(&body, "{");
-    write_top(&body, call->conn->loop->server, false, count, entries);
+    write_top(call, &body, false, count, entries);
     mete__out_text(&body, ",");
-    write_top(&body, call->conn->loop->server, true, count, entries);
+    write_top(call, &body, true, count, entries);
     mete__out_text(&body, "}");
     mete__http_body_answer(call, 200, METE__TYPE_JSON, &body);
     mete__out_clear(&body);

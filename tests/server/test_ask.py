@@ -155,14 +155,20 @@ class Asking(unittest.TestCase):
         for key in [b"\x1b[2J\x07", "名前".encode(), "a\u202eb\u0085".encode(), b"\\x1b"]:
             for _ in range(4):
                 self.ask(b"take", b"login", key)
-        result = self.ask("top", METE_USER="ops:a:b ü")
+        for _ in range(3):
+            self.ask("take", "trial", "")
+        result = self.ask("top", "--count", "100", METE_USER="ops:a:b ü")
         self.assert_run(result, 0, r"\Amete \d+\.\d+\.\d+ at 127\.0\.0\.1:\d+, up \d+ s\n")
         text = result.stdout.decode()
         self.assertNotRegex(text, r"[^\n\x20-\x7e\u0400-\u04ff\u3000-\u9fff]")
         for shown in [r"\\x1b\[2J\\x07", "名前", r"a\\xe2\\x80\\xaeb\\xc2\\x85", r"\\x5cx1b"]:
             self.assertRegex(text, r"(?m)^ +1 +login +%s$" % shown)  # denied once each
         self.assertRegex(text, r"(?m)^login +\d+(\.\d)? +\d+(\.\d)? +0 +\d+ +\d+%$")
-        self.assertIn("most denied keys", text)
+        denied, allowed = text.split("\nmost denied keys")[1].split("\nmost allowed keys\n")
+        self.assertRegex(denied, r"(?m)^ +2 +trial +\(empty\) \(would deny\)$")
+        self.assertRegex(allowed, r"(?m)^ +1 +trial +\(empty\)$")
+        self.assertNotRegex(text, r"login.*would deny")
+        self.assertIn("; 1 connection; ", text)
 
     def test_top_json(self):
         both = json.loads(self.ask("top", "--json", "--count", "2", METE_USER="ops:a:b ü").stdout)
