@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/log.h"
 #include "server/server.h"
 
 #define LOOK_MS 1000u
+#define MISSES_TOLD 2u /* a file that is replaced may be away at one look */
 
 /* --- files ------------------------------------------------------------------------------ */
 
@@ -28,11 +30,18 @@ static struct stat look(const char *path)
     return seen;
 }
 
+static bool is_there(const struct stat *seen)
+{
+    return seen->st_ino != 0;
+}
+
 void mete__watch_add(struct mete__watch *watch, const char *path)
 {
     char *copy = path != NULL && watch->file_count < METE__WATCH_FILES_MAX ? strdup(path) : NULL;
     if (copy != NULL) {
-        watch->files[watch->file_count++] = (struct mete__watched){copy, look(path)};
+        struct stat seen = look(path);
+        /* Without it the reading that follows fails, and says so. */
+        watch->files[watch->file_count++] = (struct mete__watched){copy, seen, is_there(&seen) ? 0 : MISSES_TOLD};
     }
 }
 
@@ -42,16 +51,27 @@ static bool is_same(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A file that is gone for the moment changes nothing. */
-static bool has_changed(const struct mete__watch *watch)
+static void note_miss(struct mete__watched *file)
 {
-    for (size_t i = 0; i < watch->file_count; i++) {
-        struct stat now = look(watch->files[i].path);
-        if (now.st_ino != 0 && !is_same(&now, &watch->files[i].seen)) {
-            return true;
-        }
+    if (file->misses < MISSES_TOLD && ++file->misses == MISSES_TOLD) {
+        METE__LOG(METE__LOG_WARN, "a file is gone: what was read from it stays", METE__LOG_TEXT("file", file->path));
     }
-    return false;
+}
+
+static bool has_changed(struct mete__watch *watch)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < watch->file_count; i++) {
+        struct mete__watched *file = &watch->files[i];
+        struct stat now = look(file->path);
+        if (!is_there(&now)) {
+            note_miss(file);
+            continue;
+        }
+        file->misses = 0;
+        has_any = has_any || !is_same(&now, &file->seen);
+    }
+    return has_any;
 }
 
 /* --- handles ---------------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
  *
  * Files are looked at by name once a second, so that one that is replaced by a
  * rename, or by switching a symbolic link, is noticed too.  How a file looks is
- * noted before it is read: a change in between is seen at the next look.
+ * noted before it is read: a change in between is seen at the next look.  One that
+ * is gone changes nothing, and is told once until it is back.
  */
 #ifndef METE_SERVER_WATCH_H
 #define METE_SERVER_WATCH_H
@@ -22,6 +23,7 @@ struct mete__server;
 struct mete__watched {
     char *path;
     struct stat seen; /* zero: not there */
+    unsigned misses;  /* looks in a row that did not find it, up to the one that told so */
 };
 
 struct mete__watch {

@@ -4,6 +4,7 @@
 import json
 import os
 import tempfile
+import time
 import unittest
 import urllib.request
 
@@ -53,6 +54,26 @@ class Serve(unittest.TestCase):
                 self.assertEqual(run.returncode, 3)
                 self.assertEqual(run.stderr.splitlines()[-1], f"mete serve: listen: {address}: Address already in use; "
                                                               f"choose another with --{protocol}")
+
+    def test_a_file_that_goes_away(self):
+        """Told once each time; what was read from it stays."""
+        path = self.write("")
+        daemon = self.start("--config", path, "--resp", "off", "--http", "127.0.0.1:0")
+
+        def told():
+            return sum('event="a file is gone: what was read from it stays"' in line and f"file={path}" in line and
+                       "level=warn" in line for line in daemon.lines)
+
+        for times in 1, 2:
+            os.rename(path, path + ".away")
+            serving.wait_until(lambda: told() == times)
+            time.sleep(1.5)  # more than one look
+            self.assertEqual(told(), times)
+            self.write("# again\n" * times)
+            serving.wait_until(lambda: sum("configuration taken" in line for line in daemon.lines) == times)
+        self.assertEqual(told(), 2)
+        with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port('http')}/v1/take?policy=a&key=k", timeout=60) as answer:
+            self.assertEqual(answer.status, 200)
 
 
 if __name__ == "__main__":
