@@ -119,6 +119,9 @@ static mete_status open_server(struct mete__server *server, const struct mete__c
     if (status == METE_OK) {
         status = start_loops(server, config, sockets, why, why_size);
     }
+    if (status == METE_OK) {
+        mete__watch_start(server); /* who reads that we listen may send signals */
+    }
     for (size_t i = 0; status == METE_OK && i < config->listener_count; i++) {
         log_listening(&sockets[i * server->loop_count]);
     }
@@ -142,7 +145,6 @@ static mete_status run(struct mete__server *server, char *why, size_t why_size)
     pthread_t threads[METE__THREADS_MAX];
     unsigned started = 1;
     mete_status status = METE_OK;
-    mete__watch_start(server);
     for (; status == METE_OK && started < server->loop_count; started++) {
         if (pthread_create(&threads[started], NULL, run_loop, &server->loops[started]) != 0) {
             status = METE_ENOMEM;
