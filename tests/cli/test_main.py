@@ -30,8 +30,8 @@ class Frame(unittest.TestCase):
                             ("--versions", "--version")):
             self.assertEqual(mete(said), (2, "", f"mete: unknown command '{said}'; did you mean '{meant}'? "
                                                  "(see 'mete help')\n"))
-        self.assertEqual(mete("config", "chek", "x")[2],
-                         "mete config: unknown command 'chek'; did you mean 'check'? (see 'mete help config')\n")
+        self.assertEqual(mete("config", "xcheck", "x")[2],
+                         "mete config: unknown command 'xcheck'; did you mean 'check'? (see 'mete help config')\n")
 
     def test_every_hint_leads_to_a_page(self):
         for arguments in (("config", "explain", "x"), ("config", "check", "--frob"), ("take", "--frob"), ("limit",)):
@@ -39,7 +39,7 @@ class Frame(unittest.TestCase):
             self.assertEqual((code, out), (2, ""))
             page = re.search(r"\(see 'mete (help .*)'\)\n\Z", err)[1].split()
             self.assertTrue(mete(*page)[1].startswith(f"Usage: mete {' '.join(page[1:])} "), page)
-        self.assertEqual(mete("help", "config", "chek")[0], 2)
+        self.assertEqual(mete("help", "config", "xcheck")[0], 2)
 
     def test_what_is_missing(self):
         for given in range(3):
