@@ -298,8 +298,13 @@ bool mete__is_settled_now(const mete_limiter *limiter, const struct mete__histor
         return false;
     }
     const struct mete__profile *from = mete__rules_profile(limiter->store, scale_of(cell), &scratch);
-    /* The same rate under another id: nothing changes. */
-    return from == NULL || !mete__scale_is_same(&from->scale, to);
+    if (from != NULL && mete__scale_is_same(&from->scale, to)) {
+        return false; /* the same rate under another id: nothing changes */
+    }
+    /* Nor when only the count of a window differs.  A cut is not written, since another process
+     * may decide the key by the larger count: it would find units that were given back. */
+    return from == NULL || to->kind == METE__KIND_GCRA || from->scale.kind != to->kind ||
+           from->scale.period != to->period;
 }
 
 /* --- to a ring -------------------------------------------------------------------- */

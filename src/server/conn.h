@@ -93,7 +93,7 @@ void mete__conns_rebound(struct mete__loop *loop);
 void mete__conns_sweep(struct mete__loop *loop);
 
 /* The daemon ends: connections are finished between two requests; at the end of the time, all are closed. */
-void mete__conns_drain(struct mete__loop *loop, uint64_t began_ms, bool is_over);
+void mete__conns_drain(struct mete__loop *loop, bool is_over);
 void mete__conns_clear(struct mete__loop *loop);
 
 /* Closes now; replies that are not sent are lost. */

@@ -12,7 +12,6 @@
 #include "server/conn_io.h"
 
 #define DRAIN_QUIET_MS 100u /* without a byte: nothing is on its way */
-#define DRAIN_BUSY_MS 500u  /* from then on nobody is waited for */
 
 static void bury(struct mete__conn *conn)
 {
@@ -175,33 +174,38 @@ void mete__conns_sweep(struct mete__loop *loop)
     }
 }
 
+/* Half of the time of a drain is for those who go on and on asking. */
+static bool is_late(const struct mete__loop *loop)
+{
+    return uv_now(&loop->uv) - loop->drain_began_ms >= (loop->drain_until_ms - loop->drain_began_ms) / 2;
+}
+
 /*
  * A connection is finished between two requests, when all that came has been answered.
  * At first only a quiet one, so that what is on its way still is; later also a busy one:
  * its peer sees the end after the last reply, and what was not answered was not decided.
  */
-static bool may_finish(const struct mete__conn *conn, bool is_late)
+static bool may_finish(const struct mete__conn *conn, bool is_late_now)
 {
     const struct mete__conn_io *io = conn->io;
     bool is_between = io->state == METE__CONN_READING && io->start == io->in.len && !io->is_finishing;
-    return is_between && (is_late || uv_now(&conn->loop->uv) - conn->active_ms >= DRAIN_QUIET_MS);
+    return is_between && (is_late_now || uv_now(&conn->loop->uv) - conn->active_ms >= DRAIN_QUIET_MS);
 }
 
 bool mete__conn_may_end(const struct mete__conn *conn, bool is_last)
 {
     const struct mete__loop *loop = conn->loop;
-    bool is_late = uv_now(&loop->uv) - loop->drain_began_ms >= DRAIN_BUSY_MS;
-    return loop->is_draining && (is_late || (is_last && !conn->io->can_read));
+    return loop->is_draining && (is_late(loop) || (is_last && !conn->io->can_read));
 }
 
-void mete__conns_drain(struct mete__loop *loop, uint64_t began_ms, bool is_over)
+void mete__conns_drain(struct mete__loop *loop, bool is_over)
 {
-    bool is_late = uv_now(&loop->uv) - began_ms >= DRAIN_BUSY_MS;
+    bool is_late_now = is_late(loop);
     for (struct mete__conn *conn = loop->conns.first; conn != NULL;) {
         struct mete__conn *next = conn->next;
         if (is_over) {
             mete__conn_abort(conn);
-        } else if (may_finish(conn, is_late)) {
+        } else if (may_finish(conn, is_late_now)) {
             mete__conn_finish(conn);
         }
         conn = next;

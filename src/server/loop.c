@@ -132,7 +132,7 @@ static void on_timer(uv_timer_t *timer)
     if (!loop->is_draining) {
         return;
     }
-    mete__conns_drain(loop, loop->drain_began_ms, uv_now(&loop->uv) >= loop->drain_until_ms);
+    mete__conns_drain(loop, uv_now(&loop->uv) >= loop->drain_until_ms);
     if (loop->conns.count == 0) {
         end(loop);
     }

@@ -277,25 +277,6 @@ static void forgotten_is_settled_now(void **state)
     }
 }
 
-/* It is settled once: also by a denial, and also when only the count became smaller. */
-static void forgotten_is_settled_by_a_denial(void **state)
-{
-    (void)state;
-    struct api_world world;
-    api_open(&world, "sliding_window 7/1h");
-    api_take(&world, 0, "k", 5);
-    for (unsigned i = 0; i < 12; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "%u/999s", 11 + i);
-        change(&world, SEC, text);
-    }
-    change(&world, SEC, "sliding_window 4/1h");
-    assert_false(api_take(&world, SEC, "k", 1).allowed); /* 4 of the 5 are owed from now on */
-    change(&world, SEC, "100/1000h");
-    assert_int_equal(api_take(&world, SEC, "k", 0).remaining, 96);
-    api_close(&world);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,7 +287,6 @@ int main(void)
         cmocka_unit_test(several_changes),
         cmocka_unit_test(more_changes_than_remembered),
         cmocka_unit_test(forgotten_is_settled_now),
-        cmocka_unit_test(forgotten_is_settled_by_a_denial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

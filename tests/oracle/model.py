@@ -190,7 +190,11 @@ class Key:
         a denial. (Settled at the store's time now, when that is at most an hour after t.)'"""
         s = self.now if self.now is not None and t <= self.now <= t + HOUR else t
         state = carry(self.changes[0][0], self.rule, self.state, s)
-        if not is_peek:
+        # "A window of which only the count differs stays where it is until something is charged."
+        is_same_window = not is_log(self.rule) and self.rule.limit.algorithm not in BUCKETS and \
+            self.changes[0][0].limit.algorithm == self.rule.limit.algorithm and \
+            self.rule.is_same_but_count(self.changes[0][0])
+        if not is_peek and not is_same_window:
             self.state = state  # also when nothing is owed: it is not settled again at another time
             self.changes.clear()
             self.settled = []

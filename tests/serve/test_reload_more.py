@@ -110,7 +110,7 @@ class Fixed(Case):
         body = b'{"policy":"api","key":"k"}'
         for pad, status in ((b" " * 3000, b"413"), (b"", b"431")):
             with self.subTest(status=status):
-                self.daemon = serve(self, conf.config(API))
+                self.daemon = serve(self, conf.config(API), threads=1)
                 with socket.create_connection(self.daemon.address("http"), 20) as stream:
                     field = b"" if pad else b"X-Pad: " + b"p" * 3000 + b"\r\n"
                     stream.sendall(b"POST /v1/take HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\n" + field +
