@@ -128,16 +128,25 @@ void mete__os_prefault(void *at, size_t bytes)
     }
 }
 
+/* A file that comes and goes between two calls this often is not one of ours. */
+#define OPEN_TRIES 100u
+
 mete_status mete__os_file_open(const char *path, struct mete__os_file *file, bool *is_absent,
                                const struct mete__why *why)
 {
     struct stat info;
     *is_absent = false;
     file->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    for (unsigned i = 0; file->fd < 0 && errno == ENOENT && i < OPEN_TRIES; i++) {
+        /* Absent; or a link to nothing; or another process has made it in between: then once more. */
+        *is_absent = lstat(path, &info) != 0;
+        if (*is_absent || S_ISLNK(info.st_mode)) {
+            errno = ENOENT;
+            break;
+        }
+        file->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    }
     if (file->fd < 0) {
-        int reason = errno;
-        *is_absent = reason == ENOENT && lstat(path, &info) != 0; /* a link to nothing is there */
-        errno = reason;
         return *is_absent ? METE_OK : mete__fail(why, METE_EIO, "path: cannot open '%s': %s", path, strerror(errno));
     }
     if (fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode)) {
