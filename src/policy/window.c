@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/window.h"
 
+#include "base/arith.h"
+
 #define NS_PER_S 1000000000u
 #define HOUR_S 3600u
 #define DAY_S 86400u
@@ -23,7 +25,7 @@ uint64_t mete__limit_window_s(const struct mete_limit *limit, uint64_t capacity)
         return mete__calendar_longest_s(limit->alignment);
     }
     if (capacity == limit->count) {
-        return limit->period_ns / NS_PER_S + (limit->period_ns % NS_PER_S != 0);
+        return mete__div_ceil_u64(limit->period_ns, NS_PER_S);
     }
     unsigned __int128 rate = (unsigned __int128)limit->count * NS_PER_S;
     unsigned __int128 window = ((unsigned __int128)capacity * limit->period_ns + rate - 1) / rate;

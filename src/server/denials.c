@@ -4,6 +4,7 @@
 #include <mete/mete.h>
 #include <stdio.h>
 
+#include "base/arith.h"
 #include "server/log.h"
 
 #define NS_PER_MS 1000000u
@@ -23,7 +24,7 @@ void mete__denials_log(struct mete__denials *denials, uint64_t now_ms, const cha
     char retry_after[24] = "never"; /* in ms, rounded up */
     if (retry_after_ns != METE_NEVER) {
         snprintf(retry_after, sizeof retry_after, "%llu",
-                 (unsigned long long)(retry_after_ns / NS_PER_MS + (retry_after_ns % NS_PER_MS != 0)));
+                 (unsigned long long)(mete__div_ceil_u64(retry_after_ns, NS_PER_MS)));
     }
     METE__LOG(METE__LOG_INFO, "denied", METE__LOG_TEXT("policy", policy != NULL ? policy : ""),
               METE__LOG_BYTES("key", key, key_len), METE__LOG_TEXT("retry_after_ms", retry_after),

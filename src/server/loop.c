@@ -6,7 +6,7 @@
  * Connections are watched by an epoll instance of the loop's own, edge-triggered: that
  * is two system calls for a request, recv and send, and one epoll_wait for a turn.
  * Everything else (timers, signals, listeners, wake-ups) is libuv's, whose descriptor is one
- * of those watched.  Connections through libuv's streams cost 5 % to 8 % more processor
+ * of those watched.  Connections through libuv's streams cost 4 % to 11 % more processor
  * time per request: docs/internals/serve-performance.md.
  */
 #include "server/loop.h"

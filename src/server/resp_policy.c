@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "server/places.h"
 #include "server/resp_commands.h"
 #include "server/server.h"
@@ -22,7 +23,7 @@ static int64_t shown(uint64_t value)
 
 static int64_t ms_up(uint64_t ns)
 {
-    return ns == METE_NEVER ? -1 : (int64_t)(ns / NS_PER_MS + (ns % NS_PER_MS != 0));
+    return ns == METE_NEVER ? -1 : (int64_t)(mete__div_ceil_u64(ns, NS_PER_MS));
 }
 
 static void field_i64(struct mete__out *out, const char *name, int64_t value)
@@ -88,11 +89,7 @@ static const struct mete__bound_policy *find_policy(struct mete__conn *conn, str
     if (bound == NULL) {
         mete__conn_settle(conn);
         char shown_name[METE__NAME_MAX + 1];
-        size_t len = name.len < METE__NAME_MAX ? name.len : METE__NAME_MAX;
-        for (size_t i = 0; i < len; i++) {
-            shown_name[i] = name.at[i] >= ' ' && name.at[i] <= '~' ? name.at[i] : '?';
-        }
-        shown_name[len] = '\0';
+        mete__resp_show(name, shown_name, sizeof shown_name);
         mete__resp_error(&conn->out, "ERR policy: there is none of the name '%s'", shown_name);
         return NULL;
     }

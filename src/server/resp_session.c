@@ -19,20 +19,10 @@ static void opened(struct mete__conn *conn)
     mete__resp_session(conn)->version = 2;
 }
 
-/* Words of the client in an error: printable and short. */
-static void show(struct mete__span word, char *text, size_t size)
-{
-    size_t len = word.len < size - 1 ? word.len : size - 1;
-    for (size_t i = 0; i < len; i++) {
-        text[i] = word.at[i] >= ' ' && word.at[i] <= '~' ? word.at[i] : '?';
-    }
-    text[len] = '\0';
-}
-
 static void refuse_unknown(struct mete__conn *conn, const struct mete__resp_request *request)
 {
     char shown[SHOWN_MAX + 1];
-    show(request->args[0], shown, sizeof shown);
+    mete__resp_show(request->args[0], shown, sizeof shown);
     mete__conn_settle(conn);
     mete__resp_error(&conn->out, "ERR unknown command '%s'", shown);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "server/resp_commands.h"
 #include "server/server.h"
 
@@ -27,11 +28,7 @@ struct own {
 static void refuse_number(struct mete__conn *conn, const char *name, struct mete__span arg, const char *rule)
 {
     char shown[SHOWN_MAX + 1];
-    size_t len = arg.len < SHOWN_MAX ? arg.len : SHOWN_MAX;
-    for (size_t i = 0; i < len; i++) {
-        shown[i] = arg.at[i] >= ' ' && arg.at[i] <= '~' ? arg.at[i] : '?';
-    }
-    shown[len] = '\0';
+    mete__resp_show(arg, shown, sizeof shown);
     mete__conn_settle(conn);
     mete__resp_error(&conn->out, "ERR %s: '%s' is not %s", name, shown, rule);
 }
@@ -92,7 +89,7 @@ static bool read_decimal_period(struct mete__conn *conn, struct mete__span arg, 
 
 static int64_t seconds_up(uint64_t ns)
 {
-    return (int64_t)(ns / NS_PER_S + (ns % NS_PER_S != 0));
+    return (int64_t)(mete__div_ceil_u64(ns, NS_PER_S));
 }
 
 /* A number as a RESP integer; there is room for 24 bytes. */

@@ -5,6 +5,8 @@
  */
 #include "wire/fields.h"
 
+#include "base/arith.h"
+
 #include "wire/structured.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -72,7 +74,7 @@ struct telling {
 
 uint64_t mete__fields_seconds(uint64_t wait_ns)
 {
-    return wait_ns / NS_PER_S + (wait_ns % NS_PER_S != 0);
+    return mete__div_ceil_u64(wait_ns, NS_PER_S);
 }
 
 /* Fewer units may always be told, and the capacity cannot be exceeded. */

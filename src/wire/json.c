@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/json.h"
 
+#include "base/arith.h"
+
 #define NS_PER_MS UINT64_C(1000000)
 
 /* The length of the character at the front of text[0..len), 0 when there is none.  RFC 3629, section 4. */
@@ -79,5 +81,5 @@ void mete__json_ms(struct mete__out *out, uint64_t wait_ns)
         mete__out_text(out, "null");
         return;
     }
-    mete__out_u64(out, wait_ns / NS_PER_MS + (wait_ns % NS_PER_MS != 0));
+    mete__out_u64(out, mete__div_ceil_u64(wait_ns, NS_PER_MS));
 }

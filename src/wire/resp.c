@@ -207,3 +207,12 @@ bool mete__resp_is(struct mete__span arg, const char *word)
 {
     return arg.len == strlen(word) && strncasecmp(arg.at, word, arg.len) == 0;
 }
+
+void mete__resp_show(struct mete__span word, char *text, size_t size)
+{
+    size_t len = word.len < size - 1 ? word.len : size - 1;
+    for (size_t i = 0; i < len; i++) {
+        text[i] = word.at[i] >= ' ' && word.at[i] <= '~' ? word.at[i] : '?';
+    }
+    text[len] = '\0';
+}

@@ -50,6 +50,9 @@ bool mete__resp_integer(struct mete__span text, int64_t *out);
 /* True when the argument is the word, in any letter case.  The word is in upper case. */
 bool mete__resp_is(struct mete__span arg, const char *word);
 
+/* The start of a client's word for an error: printable ASCII, cut to size - 1 bytes, with its NUL. */
+void mete__resp_show(struct mete__span word, char *text, size_t size);
+
 /* --- replies; version is 2 or 3 where they differ --- */
 
 void mete__resp_simple(struct mete__out *out, const char *text); /* +text */

@@ -30,7 +30,7 @@ MUTANTS = [
     ("out-unbounded", OUT, "if (out->is_failed || more > out->size_max - out->len) {", "if (out->is_failed) {",
      "wire/resp_test", "a buffer grows without end"),
     # --- replies
-    ("throttle-times-rounded-down", THROTTLE, "ns / NS_PER_S + (ns % NS_PER_S != 0)", "ns / NS_PER_S",
+    ("throttle-times-rounded-down", THROTTLE, "mete__div_ceil_u64(ns, NS_PER_S)", "(ns / NS_PER_S)",
      "serve/test_throttle_examples", "a denied request is told to retry too early"),
     ("throttle-never-is-a-time", THROTTLE, "!decision->allowed && decision->retry_after_ns != METE_NEVER;",
      "!decision->allowed;", "serve/test_throttle_examples", "what can never pass is told to wait"),
