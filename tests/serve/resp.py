@@ -7,6 +7,8 @@ does not allow raises ProtocolError.
 """
 import socket
 
+import schema
+
 
 class ProtocolError(Exception):
     pass
@@ -50,7 +52,9 @@ class Resp:
 
     def __call__(self, *arguments):
         self.send(*arguments)
-        return self.read()
+        reply = self.read()
+        schema.check(arguments, reply)
+        return reply
 
     def __enter__(self):
         return self
@@ -76,7 +80,10 @@ class Resp:
     def pipeline(self, commands):
         """All commands in one write; all their replies."""
         self.raw(b"".join(encode(*command) for command in commands))
-        return [self.read() for _ in commands]
+        replies = [self.read() for _ in commands]
+        for command, reply in zip(commands, replies):
+            schema.check(command, reply)
+        return replies
 
     def is_closed(self):
         """Waits for the end of the stream; False when a byte comes instead."""
